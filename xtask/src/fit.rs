@@ -31,9 +31,9 @@ impl Row {
         let mut shape = StepShape::default();
         for _ in 0..self.batch {
             if self.decodes {
-                shape.decode(1, self.tokens);
+                shape.add_decode(1, self.tokens);
             } else {
-                shape.prefill(self.tokens, 0);
+                shape.add_prefill(self.tokens, 0);
             }
         }
         shape
@@ -183,7 +183,7 @@ fn errors(step: &StepCost, rows: &[Row]) -> String {
     out.push_str("|---|---:|---:|---:|---:|---:|\n");
     let mut all = Vec::new();
     for row in rows {
-        let ms = step.ms(&row.shape());
+        let ms = step.step_ms(&row.shape());
         let error = 100.0 * (ms / row.ms - 1.0);
         all.push(error.abs());
         let phase = if row.decodes { "decode" } else { "prefill" };
@@ -229,7 +229,7 @@ mod tests {
         let prefill = PREFILL_KNOTS.into_iter().chain([4096]).map(|tokens| (false, 1, tokens));
         let row = |(decodes, batch, tokens)| {
             let row = Row { decodes, batch, tokens, ms: 1.0 };
-            Row { ms: step.ms(&row.shape()), ..row }
+            Row { ms: step.step_ms(&row.shape()), ..row }
         };
         let rows: Vec<Row> = decode.chain(prefill).map(row).collect();
         assert_eq!(solve(&rows).unwrap(), step);

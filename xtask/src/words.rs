@@ -23,7 +23,7 @@ struct BannedWord {
 }
 
 /// Words for text and code alike. `docs/glossary.md` has the words that replace them.
-const WORDS: [BannedWord; 14] = [
+const WORDS: [BannedWord; 15] = [
     BannedWord {
         pattern: r"\b(no|some)body\b",
         instead: "name who it is, or use the passive voice",
@@ -49,7 +49,14 @@ const WORDS: [BannedWord; 14] = [
         pattern: r"\b(struct|enum) (Asked|Seen|Kept|Told|Said|Heard|Taken|Went|Ran)\b",
         instead: "a noun of the domain",
     },
-    BannedWord { pattern: r"\b(colour|licence|neighbour|behaviour)", instead: "American spelling" },
+    BannedWord {
+        pattern: r"\b(colour|favour|behaviour|neighbour|licence|centre|labelled\b|modelled)",
+        instead: "American spelling",
+    },
+    BannedWord {
+        pattern: r"\b(analysed|analysing|normalis|optimise|optimisation|realise|serialis|summaris)",
+        instead: "American spelling",
+    },
 ];
 
 /// Phrases that contain a word of the list and are plain English.

@@ -76,7 +76,7 @@ impl Observed {
             classes: BTreeSet::new(),
             seconds: ended.seconds,
             mebibytes: ended.mebibytes,
-            faults: ended.faults(),
+            faults: ended.find_faults(),
             note: String::new(),
         }
     }

@@ -55,7 +55,7 @@ const MOCK: &str = "mock:ttft=5ms,itl=1ms";
 /// Exit codes of a run whose server is well: on a busy machine it may call itself void.
 const MEASURED: [i32; 2] = [0, 5];
 
-fn case(
+fn new_case(
     area: &'static str,
     name: impl Into<String>,
     expected: CaseBounds,
@@ -73,14 +73,14 @@ struct Uses {
 
 impl Uses {
     /// Counts a process that may end with one of these codes.
-    fn add(&mut self, what: &str, allowed: &[i32], ended: &EndedProcess) {
+    fn add_ended(&mut self, what: &str, allowed: &[i32], ended: &EndedProcess) {
         let all = &mut self.observed;
         let code = ended.code.map_or("none".to_owned(), |code| code.to_string());
         if !ended.code.is_some_and(|code| allowed.contains(&code)) {
             let said = ended.stderr.lines().rev().take(3).collect::<Vec<_>>().join(" / ");
             all.faults.push(format!("{what}: exit {code}, expected {allowed:?}: {said}"));
         }
-        all.faults.extend(ended.faults().into_iter().map(|fault| format!("{what}: {fault}")));
+        all.faults.extend(ended.find_faults().into_iter().map(|fault| format!("{what}: {fault}")));
         let first = self.codes.is_empty();
         all.exit = if first { ended.code } else { all.exit.zip(ended.code).map(|(a, b)| a.max(b)) };
         all.seconds = all.seconds.max(ended.seconds);
@@ -100,7 +100,7 @@ impl Uses {
         note.push_str(words.as_ref());
     }
 
-    fn done(mut self) -> Observed {
+    fn into_observed(mut self) -> Observed {
         let count = self.codes.values().sum::<u32>();
         let each: Vec<String> = self.codes.iter().map(|(code, n)| format!("{n}×{code}")).collect();
         self.note(format!("{count} uses: {}", each.join(" ")));
@@ -109,23 +109,23 @@ impl Uses {
 }
 
 /// A number of a summary.
-fn number(summary: &Value, path: &str) -> f64 {
+fn number_at(summary: &Value, path: &str) -> f64 {
     summary.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN)
 }
 
 /// The summary that a process printed.
-fn summary(ended: &EndedProcess) -> Result<Value, Skip> {
+fn read_summary(ended: &EndedProcess) -> Result<Value, Skip> {
     ended.summary().ok_or_else(|| Skip::Broken(format!("no summary: {}", ended.stderr)))
 }
 
 /// The classes of failures in a summary.
-fn classes(summary: &Value) -> Vec<String> {
+fn error_classes(summary: &Value) -> Vec<String> {
     let errors = summary.pointer("/requests/errors").and_then(Value::as_object);
     errors.map(|errors| errors.keys().cloned().collect()).unwrap_or_default()
 }
 
 /// Whether a command is there and works here.
-fn works(program: &str, args: &[&str]) -> Result<(), Skip> {
+fn check_tool(program: &str, args: &[&str]) -> Result<(), Skip> {
     let mut command = Command::new(program);
     let status = command.args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
     match status {
@@ -135,7 +135,7 @@ fn works(program: &str, args: &[&str]) -> Result<(), Skip> {
 }
 
 /// goodput below another program (`unshare …`, `sh -c …`), in the usual environment.
-fn start_under(
+fn start_with_wrapper(
     goodput: &Binary,
     folder: &Path,
     wrapper: &[&str],

@@ -22,8 +22,8 @@ usage: goodput-attack attack --goodput PATH [--only TEXT] [--list]
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let outcome = match words.first().map(String::as_str) {
-        Some("attack") => attack(&words[1..]),
-        Some("soak") => soak::soak(&words[1..]),
+        Some("attack") => run_attack(&words[1..]),
+        Some("soak") => soak::run_soak(&words[1..]),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {
@@ -43,9 +43,9 @@ fn all_cases() -> Vec<Case> {
 
 /// Carries out every case that `--only` names, and prints a line for each.
 #[expect(clippy::print_stdout, reason = "the table is the result")]
-fn attack(words: &[String]) -> Result<bool, String> {
-    let goodput = Binary { path: goodput(words)? };
-    let only = value(words, "--only").unwrap_or_default();
+fn run_attack(words: &[String]) -> Result<bool, String> {
+    let goodput = Binary { path: goodput_binary(words)? };
+    let only = flag_value(words, "--only").unwrap_or_default();
     let cases: Vec<Case> = all_cases()
         .into_iter()
         .filter(|case| format!("{}/{}", case.area, case.name).contains(&only))
@@ -95,13 +95,13 @@ fn attack(words: &[String]) -> Result<bool, String> {
 }
 
 /// The binary that `--goodput` names.
-fn goodput(words: &[String]) -> Result<PathBuf, String> {
-    let path = value(words, "--goodput").ok_or(USAGE)?;
+fn goodput_binary(words: &[String]) -> Result<PathBuf, String> {
+    let path = flag_value(words, "--goodput").ok_or(USAGE)?;
     std::fs::canonicalize(&path).map_err(|error| format!("{path}: {error}"))
 }
 
 /// The word after `flag`.
-fn value(words: &[String], flag: &str) -> Option<String> {
+fn flag_value(words: &[String], flag: &str) -> Option<String> {
     let at = words.iter().position(|word| word == flag)?;
     words.get(at + 1).cloned()
 }

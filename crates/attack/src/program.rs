@@ -123,17 +123,17 @@ impl RunningProcess {
 
     /// What it has written to stderr so far.
     pub(crate) fn stderr(&self) -> String {
-        text(&self.stderr)
+        read_text(&self.stderr)
     }
 
     /// What it has written to stdout so far.
     pub(crate) fn stdout(&self) -> String {
-        text(&self.stdout)
+        read_text(&self.stdout)
     }
 
     /// Waits until `marker` is on either stream, and returns the word behind it.
     pub(crate) fn word_after(&mut self, marker: &str, limit_s: f64) -> std::io::Result<String> {
-        let end = now() + seconds(limit_s);
+        let end = now() + seconds_to_nanos(limit_s);
         loop {
             for stream in [self.stderr(), self.stdout()] {
                 // Only whole lines: the word may still be on its way.
@@ -159,7 +159,7 @@ impl RunningProcess {
 
     /// Waits for its end; kills it after `limit_s` from its start.
     pub(crate) fn wait(mut self, limit_s: f64) -> std::io::Result<EndedProcess> {
-        let end = self.started + seconds(limit_s);
+        let end = self.started + seconds_to_nanos(limit_s);
         let status = loop {
             self.sample();
             if let Some(status) = self.child.try_wait()? {
@@ -194,7 +194,7 @@ impl RunningProcess {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         // Until it becomes another program a new process shows the memory of this one.
         let status = status.ok().filter(|text| process_name(text) != self.own_name);
-        let peak = status.and_then(|text| field(&text, "VmHWM:"));
+        let peak = status.and_then(|text| status_field(&text, "VmHWM:"));
         self.peak_kib = peak.unwrap_or(self.peak_kib).max(self.peak_kib);
     }
 }
@@ -209,7 +209,7 @@ impl Drop for RunningProcess {
 
 impl EndedProcess {
     /// What no process of goodput may do, whatever happens around it.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    pub(crate) fn find_faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         for (name, stream) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
             if stream.contains("panicked at") {
@@ -250,7 +250,7 @@ pub(crate) fn files_with_key(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A number of `/proc/PID/status`, in its unit.
-pub(crate) fn field(status: &str, name: &str) -> Option<f64> {
+pub(crate) fn status_field(status: &str, name: &str) -> Option<f64> {
     let line = status.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
@@ -261,11 +261,11 @@ fn process_name(status: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-pub(crate) fn seconds(seconds: f64) -> Nanos {
+pub(crate) fn seconds_to_nanos(seconds: f64) -> Nanos {
     Nanos::from_millis((seconds * 1e3) as u64)
 }
 
-fn text(path: &Path) -> String {
+fn read_text(path: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(path) {
         // A stream that cannot be read counts as empty, and the case fails for what it misses.

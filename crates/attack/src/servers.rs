@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::case::{Case, CaseBounds, Observed, Skip};
-use crate::program::{Binary, EndedProcess, ScratchFolder, files_with_key, seconds};
+use crate::program::{Binary, EndedProcess, ScratchFolder, files_with_key, seconds_to_nanos};
 use peer::{Act, HostileServer, Script, When};
 
 /// Text that no page may hold as it is.
@@ -80,22 +80,22 @@ impl ServerRow {
         Self { name, comes, script, args, froms: BOTH, seconds: SECONDS, mebibytes: 260.0 }
     }
 
-    fn args(mut self, args: &[&str]) -> Self {
+    fn with_args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(|&arg| arg.to_owned()));
         self
     }
 
-    fn only(mut self, froms: &'static [From]) -> Self {
+    fn only_from(mut self, froms: &'static [From]) -> Self {
         self.froms = froms;
         self
     }
 
-    fn when(mut self, when: When) -> Self {
+    fn with_timing(mut self, when: When) -> Self {
         self.script.when = when;
         self
     }
 
-    fn within(mut self, seconds: f64, mebibytes: f64) -> Self {
+    fn with_limits(mut self, seconds: f64, mebibytes: f64) -> Self {
         (self.seconds, self.mebibytes) = (seconds, mebibytes);
         self
     }
@@ -123,35 +123,37 @@ impl ServerRow {
 }
 
 /// Rows with nothing special about them.
-fn table<const N: usize>(rows: [(&'static str, Comes, Act); N]) -> Vec<ServerRow> {
+fn rows_to_table<const N: usize>(rows: [(&'static str, Comes, Act); N]) -> Vec<ServerRow> {
     rows.map(|(name, comes, act)| ServerRow::new(name, comes, act)).into()
 }
 
 /// Every case of this area.
 pub(crate) fn cases() -> Vec<Case> {
     let tables = [
-        ("server/http1", http1::rows()),
+        ("server/http1", http1::http1_rows()),
         ("server/pages", pages::rows()),
         ("server/metrics", pages::metrics()),
         ("server/http2", http2::rows()),
-        ("server/tls", tls::rows()),
+        ("server/tls", tls::tls_rows()),
     ];
     let mut cases = Vec::new();
     for (area, rows) in tables {
         for row in rows.into_iter().map(Arc::new) {
-            cases.extend(row.froms.iter().map(|&from| of_row(area, &row, from)));
+            cases.extend(row.froms.iter().map(|&from| case_of_row(area, &row, from)));
         }
     }
-    for (area, rows) in [("server/http1", http1::endless()), ("server/http2", http2::endless())] {
+    for (area, rows) in
+        [("server/http1", http1::endless_rows()), ("server/http2", http2::endless())]
+    {
         for row in rows.into_iter().map(Arc::new) {
-            cases.extend([1, 2].map(|times| stopped(area, &row, times)));
+            cases.extend([1, 2].map(|times| stopped_case(area, &row, times)));
         }
     }
     cases.extend(pages::verbs());
     cases
 }
 
-fn of_row(area: &'static str, row: &Arc<ServerRow>, from: From) -> Case {
+fn case_of_row(area: &'static str, row: &Arc<ServerRow>, from: From) -> Case {
     let (script, expected) = row.variant(from);
     let suffix = if from == From::First { "first" } else { "later" };
     let name = format!("{}/{suffix}", row.name);
@@ -162,8 +164,8 @@ fn of_row(area: &'static str, row: &Arc<ServerRow>, from: From) -> Case {
         let args = run_args(&server, &row.args, &scratch)?;
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let ended = goodput.run(scratch.path(), &args, row.seconds + 6.0)?;
-        let mut observed = observe(&ended, &scratch, &server);
-        judge(&mut observed, &row, &script, &ended);
+        let mut observed = observe_run(&ended, &scratch, &server);
+        judge_row(&mut observed, &row, &script, &ended);
         let is_met = script.path == peer::ANSWERS || server.asked() > 0;
         observed.check(is_met, || format!("{} was not requested", script.path));
         Ok(observed)
@@ -206,7 +208,7 @@ fn run_args(
 }
 
 /// What holds for every run: no key in a file, nothing raw on a page, no other host asked.
-fn observe(ended: &EndedProcess, scratch: &ScratchFolder, server: &HostileServer) -> Observed {
+fn observe_run(ended: &EndedProcess, scratch: &ScratchFolder, server: &HostileServer) -> Observed {
     let mut observed = Observed::from_process(ended);
     let leaks = files_with_key(scratch.path());
     observed.check(leaks.is_empty(), || format!("the key is in {leaks:?}"));
@@ -220,20 +222,20 @@ fn observe(ended: &EndedProcess, scratch: &ScratchFolder, server: &HostileServer
         let is_safe = name != "report.html" || !text.contains(MARKUP);
         observed.check(is_safe, || "markup on the page".to_owned());
     }
-    if let Some(summary) = summary(scratch.path()) {
+    if let Some(summary) = read_summary(scratch.path()) {
         let errors = summary["requests"]["errors"].as_object();
         observed.classes = errors.into_iter().flat_map(|all| all.keys().cloned()).collect();
     }
     observed
 }
 
-fn summary(folder: &Path) -> Option<Value> {
+fn read_summary(folder: &Path) -> Option<Value> {
     let text = fs::read_to_string(folder.join("out/summary.json")).ok()?;
     serde_json::from_str(&text).ok()
 }
 
 /// Whether what a behavior must come to has come.
-fn judge(observed: &mut Observed, row: &ServerRow, script: &Script, ended: &EndedProcess) {
+fn judge_row(observed: &mut Observed, row: &ServerRow, script: &Script, ended: &EndedProcess) {
     let summary = ended.summary().unwrap_or_default();
     let ok = summary["requests"]["ok"].as_u64();
     match row.comes {
@@ -253,7 +255,7 @@ fn judge(observed: &mut Observed, row: &ServerRow, script: &Script, ended: &Ende
         }
         Comes::Passes => {
             let text = &ended.stderr;
-            observed.check(ok == Some(requests(row)), || format!("{ok:?} completed: {text}"));
+            observed.check(ok == Some(request_count(row)), || format!("{ok:?} completed: {text}"));
         }
         Comes::Lies => {
             observed.check(ok == Some(REQUESTS), || format!("{ok:?} completed: {}", ended.stderr));
@@ -269,7 +271,7 @@ fn judge(observed: &mut Observed, row: &ServerRow, script: &Script, ended: &Ende
 }
 
 /// How many requests a row asks for.
-fn requests(row: &ServerRow) -> u64 {
+fn request_count(row: &ServerRow) -> u64 {
     let at = row.args.iter().position(|arg| arg == "--num-requests");
     let value = at.and_then(|at| row.args.get(at + 1)?.parse().ok());
     value.unwrap_or(REQUESTS)
@@ -277,7 +279,7 @@ fn requests(row: &ServerRow) -> u64 {
 
 /// Ctrl-C while the server floods: once, with little time for answers in flight, or twice. An end
 /// within a second, with a partial report.
-fn stopped(area: &'static str, row: &Arc<ServerRow>, times: usize) -> Case {
+fn stopped_case(area: &'static str, row: &Arc<ServerRow>, times: usize) -> Case {
     let mut script = row.script.clone();
     script.good = 1;
     // A second to stop, and some for the report on a busy machine.
@@ -294,7 +296,7 @@ fn stopped(area: &'static str, row: &Arc<ServerRow>, times: usize) -> Case {
         let args = run_args(&server, &more, &scratch)?;
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let mut running = goodput.start(scratch.path(), "goodput", &args)?;
-        let end = now() + seconds(8.0);
+        let end = now() + seconds_to_nanos(8.0);
         while server.asked() < 3 && running.is_running() && now() < end {
             pause(Nanos::from_millis(5));
         }
@@ -304,9 +306,9 @@ fn stopped(area: &'static str, row: &Arc<ServerRow>, times: usize) -> Case {
             pause(Nanos::from_millis(200));
         }
         let ended = running.stop(Signal::INT, 12.0)?;
-        let mut observed = observe(&ended, &scratch, &server);
+        let mut observed = observe_run(&ended, &scratch, &server);
         observed.check(server.asked() >= 3, || "the load never started".to_owned());
-        observed.check(summary(scratch.path()).is_some(), || "no partial report".to_owned());
+        observed.check(read_summary(scratch.path()).is_some(), || "no partial report".to_owned());
         Ok(observed)
     };
     Case { area, name, expected, attack: Box::new(attack) }

@@ -5,7 +5,7 @@ use goodput_record::{Clocks, Host, Manifest, State, TargetFacts, WorkloadFacts};
 use serde_json::{Value, json};
 
 /// A plan under this load that only has to be readable.
-pub fn plan(load: &Value) -> serde_json::Result<Plan> {
+pub fn plan_for_load(load: &Value) -> serde_json::Result<Plan> {
     serde_json::from_value(json!({
         "schema": Plan::SCHEMA,
         "target": {
@@ -20,7 +20,7 @@ pub fn plan(load: &Value) -> serde_json::Result<Plan> {
 }
 
 /// A manifest in which nothing is known but how the run ended.
-pub fn manifest(state: State) -> Manifest {
+pub fn new_manifest(state: State) -> Manifest {
     let text = || "-".to_owned();
     Manifest {
         schema: Manifest::SCHEMA.to_owned(),

@@ -3,18 +3,18 @@
 
 mod folder;
 
-pub use folder::{manifest, plan};
+pub use folder::{new_manifest, plan_for_load};
 
 use goodput_model::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The value after `--name`, parsed, or a default.
-pub fn flag<T: std::str::FromStr>(name: &str, default: T) -> T {
-    optional(name).unwrap_or(default)
+pub fn flag_or_default<T: std::str::FromStr>(name: &str, default: T) -> T {
+    optional_flag(name).unwrap_or(default)
 }
 
 /// The value after `--name`, parsed, if there is one.
-pub fn optional<T: std::str::FromStr>(name: &str) -> Option<T> {
+pub fn optional_flag<T: std::str::FromStr>(name: &str) -> Option<T> {
     let mut args = std::env::args();
     let found = args.find(|arg| arg == name).and_then(|_| args.next());
     found.and_then(|value| value.parse().ok())

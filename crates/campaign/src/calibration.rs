@@ -23,7 +23,7 @@ pub enum ClimbKind {
 
 impl ClimbKind {
     /// The levels of the climb.
-    fn ladder(self) -> &'static [f64] {
+    fn ladder_levels(self) -> &'static [f64] {
         match self {
             Self::Streams => &[1.0, 10.0, 100.0, 500.0, 1e3, 2e3, 4e3, 8e3, 16e3],
             Self::Requests => &[100.0, 300.0, 1e3, 2e3, 4e3, 8e3, 16e3, 32e3],
@@ -115,7 +115,7 @@ pub fn next_level(kind: ClimbKind, done: &[CalibrationLevel]) -> Option<f64> {
     match refused.min_by(f64::total_cmp) {
         None => {
             let highest = of_kind().map(|level| level.level).fold(0.0, f64::max);
-            kind.ladder().iter().copied().find(|level| *level > highest)
+            kind.ladder_levels().iter().copied().find(|level| *level > highest)
         }
         Some(refused) => {
             let carried = of_kind().filter(|level| level.is_carried()).map(|level| level.level);
@@ -127,7 +127,7 @@ pub fn next_level(kind: ClimbKind, done: &[CalibrationLevel]) -> Option<f64> {
 
 /// The most that was carried: events per second over streams, requests per second over requests.
 /// None if the climb ended for a reason other than the client.
-pub fn ceiling(done: &[CalibrationLevel]) -> Ceiling {
+pub fn measured_ceiling(done: &[CalibrationLevel]) -> Ceiling {
     let most = |kind: ClimbKind, rate: fn(&CalibrationLevel) -> f64| {
         let of_kind = || done.iter().filter(|level| level.kind == kind);
         let refused = of_kind().filter(|level| !level.is_carried());
@@ -196,7 +196,7 @@ mod tests {
             done.push(level(next, next <= limit));
             assert!(done.len() < 30, "does not end");
         }
-        let found = ceiling(&done).events_per_s.map(|events| events / 50.0);
+        let found = measured_ceiling(&done).events_per_s.map(|events| events / 50.0);
         (done.iter().map(|level| level.level).collect(), found)
     }
 

@@ -1,7 +1,7 @@
 //! How many replicas carry a load, what they cost and draw, and when they would not be enough.
 //!
 //! Everything rests on what one replica was seen to carry, the rate that was *confirmed* to keep the
-//! SLO, and on the interval in which its limit lies. [`plan`] divides by all three; a
+//! SLO, and on the interval in which its limit lies. [`plan_capacity`] divides by all three; a
 //! [`Traffic`] is looked at hour by hour; and [`Fitted`] is the engine model of `goodput_sim`,
 //! calibrated from the measured points, for the chance of missing the SLO in between.
 
@@ -22,14 +22,14 @@ use serde::{Deserialize, Serialize};
 pub use basis::{Basis, MeasuredLevel, Origin, Refused};
 pub use cost::{Cost, Price, UnitCost};
 pub use energy::{EnergyPlan, EnergyUse};
-pub use expect::{Expected, Footing, expected};
-pub use fan_out::{FanFigure, FanOut, StepLatency, shares as fan_out_shares};
+pub use expect::{Expected, Footing, expect_at};
+pub use fan_out::{FanFigure, FanOut, StepLatency, single_call_shares as fan_out_shares};
 pub use fleet::{BestCase, Fleet, Fleets};
 pub use risk::{
-    Enough, Hour, HourState, Hours, LevelRisk, STRETCHES, Simulation, TrafficPlan, levels,
-    over_traffic, play_levels,
+    Enough, Hour, HourState, Hours, LevelRisk, STRETCHES, Simulation, TrafficPlan,
+    plan_for_traffic, play_levels, rates_to_simulate,
 };
-pub use simulated::{FitPoint, Fitted, Played, Sizes, calibrate};
+pub use simulated::{FitPoint, Fitted, Played, Sizes, calibrate_model};
 pub use traffic::{Traffic, TrafficSlot};
 
 /// A chance of this much that a replica carries less is said.
@@ -97,7 +97,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    fn times(self, factor: f64) -> Self {
+    fn scaled_by(self, factor: f64) -> Self {
         let scaled = |rate: Option<f64>| rate.map(|rate| rate * factor);
         Self {
             requests_per_s: self.requests_per_s * factor,
@@ -155,11 +155,11 @@ impl Capacity {
 }
 
 /// The plan for a constant load. Traffic and fan-out are added by who has them.
-pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
+pub fn plan_capacity(basis: Basis, question: Question) -> Result<Capacity, Refused> {
     question.check()?;
     let fleets = Fleets::new(&basis, &question)?;
     let confirmed = basis.confirmed_rps;
-    let at = |rps: f64, about: &str| expected(&basis.levels, rps, about);
+    let at = |rps: f64, about: &str| expect_at(&basis.levels, rps, about);
     let here = at(confirmed, "confirmed");
     let share = |fleet: &Fleet| question.target_rps / fleet.replicas as f64;
     let mut expectations = vec![here.clone()];
@@ -173,9 +173,9 @@ pub fn plan(basis: Basis, question: Question) -> Result<Capacity, Refused> {
     // A level above the confirmed one was either rejected or not measured at all.
     expectations
         .retain(|expected| expected.at_rps <= confirmed * (1.0 + 1e-9) && expected.has_latency());
-    let throughput = throughput(&basis, &question, &here);
+    let throughput = fleet_throughput(&basis, &question, &here);
     let cost = Cost::new(&basis, &question, &fleets, &here);
-    let mut notes = notes(&basis, &here, &fleets);
+    let mut notes = plan_notes(&basis, &here, &fleets);
     notes.extend(energy_note(&question, energy.as_ref()));
     Ok(Capacity {
         schema: Capacity::SCHEMA.to_owned(),
@@ -221,7 +221,7 @@ impl Question {
     }
 }
 
-fn throughput(basis: &Basis, question: &Question, here: &Expected) -> FleetThroughput {
+fn fleet_throughput(basis: &Basis, question: &Question, here: &Expected) -> FleetThroughput {
     let rate = basis.confirmed_rps;
     let tokens = |each: Option<f64>, rate: f64| each.map(|each| each * rate);
     let at = |rate: f64| {
@@ -232,22 +232,22 @@ fn throughput(basis: &Basis, question: &Question, here: &Expected) -> FleetThrou
     let replica = at(rate);
     FleetThroughput {
         replica,
-        gpu: question.gpus_per_replica.map(|gpus| replica.times(1.0 / f64::from(gpus))),
+        gpu: question.gpus_per_replica.map(|gpus| replica.scaled_by(1.0 / f64::from(gpus))),
         total: at(question.target_rps),
     }
 }
 
-fn notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
+fn plan_notes(basis: &Basis, here: &Expected, fleets: &Fleets) -> Vec<PlanNote> {
     let mut notes = basis.notes.clone();
     let mut add = |kind, text: String| notes.push(PlanNote::new(kind, text));
-    if fleets.most() > 1 {
+    if fleets.most_replicas() > 1 {
         add(
             PlanNoteKind::Extrapolated,
             format!(
                 "the figures are those of one replica; {} replicas are assumed to carry {} times \
                  as much, behind a load balancer that adds no loss",
-                fleets.most(),
-                fleets.most()
+                fleets.most_replicas(),
+                fleets.most_replicas()
             ),
         );
     }

@@ -21,16 +21,18 @@ mod together;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answer::findings_of;
+pub(crate) use answer::findings_with_failures;
 pub use answer::{FigureOutcome, Finding, findings};
-pub use comparable::{Difference, Matter, SideFacts, differences, fingerprint};
-pub use design::{DesignStep, blocks, estimate, next};
-pub use floor::{Floor, floor};
+pub use comparable::{Difference, Matter, SideFacts, find_differences, text_fingerprint};
+pub use design::{DesignStep, count_blocks, estimate_remaining_s, next_design_step};
+pub use floor::{Floor, measure_noise_floor};
 pub use gate::{Gate, GateError, GateResult, Limit, judge_gates};
-pub use metric::{Better, ComparedMetric, Figure, MetricScale, family, figures, metric};
-pub use rank::{Rank, ranking};
+pub use metric::{
+    Better, ComparedMetric, Figure, MetricScale, comparable_figures, find_metric, tested_metrics,
+};
+pub use rank::{Rank, rank_sides};
 pub use reported::{FileComparison, FileFigure, ReportedSide};
-pub use saved::{SavedSide, saved};
+pub use saved::{SavedSide, compare_saved};
 pub use settings::{ServerSetting, SettingAgreement};
 pub use summary::{
     AxisRow, CompareFacts, CompareState, Comparison, ComparisonContext, LevelComparison, Proof,
@@ -185,10 +187,10 @@ pub struct ComparedRun {
 
 /// The first of the gravest caveats of a run, without those about its length; none if it has only
 /// notes.
-pub fn doubt(caveats: &[Caveat]) -> Option<Caveat> {
+pub fn gravest_caveat(caveats: &[Caveat]) -> Option<Caveat> {
     let of = |severity| {
         let mut grave = caveats.iter().filter(|caveat| caveat.severity == severity);
-        grave.find(|caveat| !caveat.code.is_of_length())
+        grave.find(|caveat| !caveat.code.is_about_length())
     };
     of(Severity::Void).or_else(|| of(Severity::Warn)).cloned()
 }

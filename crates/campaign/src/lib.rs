@@ -10,6 +10,6 @@ pub mod shadow;
 mod shadow_report;
 pub mod sweep;
 
-pub use calibration::{Calibration, CalibrationLevel, ClimbKind, ceiling, next_level};
+pub use calibration::{Calibration, CalibrationLevel, ClimbKind, measured_ceiling, next_level};
 pub use profile_curve::{ProfileLoad, ProfilePoint, profile_point};
 pub use sweep::curve;

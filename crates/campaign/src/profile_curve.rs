@@ -68,13 +68,13 @@ pub fn profile_point(profile: &Profile, seed: u64, load: ProfileLoad) -> Profile
         Some(JobArrival { at, job: SimJob { id, prompt, output_tokens, answer_seed: id } })
     });
     let outcomes = simulate(&mut engine, arrivals);
-    let mut point = measure(rate, length, &outcomes);
+    let mut point = summarize_outcomes(rate, length, &outcomes);
     point.requests += too_long;
     point.refused += too_long;
     point
 }
 
-fn measure(rate: f64, length: Nanos, outcomes: &[JobOutcome]) -> ProfilePoint {
+fn summarize_outcomes(rate: f64, length: Nanos, outcomes: &[JobOutcome]) -> ProfilePoint {
     let (mut ttft, mut tpot) = (Sample::default(), Sample::default());
     let mut tokens = 0.0;
     for outcome in outcomes {
@@ -101,8 +101,8 @@ fn measure(rate: f64, length: Nanos, outcomes: &[JobOutcome]) -> ProfilePoint {
         rate,
         requests: outcomes.len(),
         refused: outcomes.iter().filter(|outcome| outcome.refused).count(),
-        ttft_ms: ttft.quick(),
-        tpot_ms: tpot.quick(),
+        ttft_ms: ttft.into_quick(),
+        tpot_ms: tpot.into_quick(),
         tokens_per_s: tokens / length.as_secs(),
         is_saturated: backlog > (1.0 - BALANCE) * came && backlog > CHANCE * came.sqrt(),
     }

@@ -13,11 +13,11 @@ mod summary;
 
 pub use audit::{representative, sweep_audit};
 pub use figures::{Bounded, Figures, PointSpread, TermFigure};
-pub use given::{settled, spaced};
+pub use given::{geometric_levels, sorted_levels};
 pub use judge::{Miss, PointStanding, Unclear, judge};
 pub use planner::{
-    KeptLoad, KeptSupport, SweepRehearsal, SweepStep, TimeEstimate, answer, estimate, findings,
-    kept_loads, next, rehearse, step_s, weighted_mean,
+    KeptLoad, KeptSupport, SweepRehearsal, SweepStep, TimeEstimate, answer, estimate_time,
+    kept_loads, next_step_s, next_sweep_step, rehearse_sweep, sweep_caveats, weighted_mean,
 };
 pub use stated::StatedFigure;
 pub use summary::{
@@ -126,7 +126,7 @@ impl Level {
     /// As part of a folder's name.
     pub fn folder_name(self) -> String {
         match self {
-            Self::Rate(rate) => format!("rate-{}", short(rate)),
+            Self::Rate(rate) => format!("rate-{}", short_rate(rate)),
             Self::Users(users) => format!("users-{users}"),
         }
     }
@@ -144,14 +144,14 @@ impl Level {
 impl std::fmt::Display for Level {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Rate(rate) => write!(f, "{}/s", short(*rate)),
+            Self::Rate(rate) => write!(f, "{}/s", short_rate(*rate)),
             Self::Users(users) => write!(f, "{users} users"),
         }
     }
 }
 
 /// Four digits, as many as a level has.
-fn short(rate: f64) -> String {
+fn short_rate(rate: f64) -> String {
     let rounded: f64 = format!("{rate:.3e}").parse().unwrap_or(rate);
     rounded.to_string()
 }
@@ -220,7 +220,7 @@ impl Level {
     }
 
     /// The level of this value on an axis; at least one user.
-    pub fn on(axis: Axis, value: f64) -> Self {
+    pub fn from_value(axis: Axis, value: f64) -> Self {
         match axis {
             Axis::Rate => Self::Rate(value),
             Axis::Concurrency => Self::Users(value.round().clamp(1.0, 1e6) as u32),

@@ -7,7 +7,7 @@ mod lab;
 use std::collections::BTreeMap;
 
 use goodput_campaign::compare::{
-    Better, Design, FigureOutcome, Finding, RunAsk, Stopped, figures, metric,
+    Better, Design, FigureOutcome, Finding, RunAsk, Stopped, comparable_figures, find_metric,
 };
 use goodput_campaign::sweep::{Figures, Level};
 use goodput_sim::EngineProfile;
@@ -52,7 +52,7 @@ fn design(luck: u64) -> Design {
     }
 }
 
-/// Shorter runs, for tests that are built without optimisation.
+/// Shorter runs, for tests that are built without optimization.
 fn short(luck: u64) -> Design {
     Design { run_s: 6.0, burn_in_s: 2.0, ..design(luck) }
 }
@@ -127,7 +127,9 @@ fn figures_are_taken_from_all_over_the_summary() {
     let rig = Rig { slo: Some("ttft < 14ms"), ..rig(1.0) };
     let ask = RunAsk { number: 1, block: 1, side: 0, level: 0, seed: 5 };
     let (mut summary, requests) = whole_run(&rig, &short(3), &ask, 3);
-    let value = |summary: &Summary, name: &str| figures(summary).get(name).map(|found| found.value);
+    let value = |summary: &Summary, name: &str| {
+        comparable_figures(summary).get(name).map(|found| found.value)
+    };
     let good =
         |request: &&Request| request.first.is_some_and(|at| (at - request.at).as_ms() < 14.0);
     let share = requests.iter().filter(good).count() as f64 / requests.len() as f64;
@@ -160,14 +162,14 @@ fn figures_are_taken_from_all_over_the_summary() {
     let energy = Energy { mean_w: 500.0, joules_per, ..Energy::default() };
     summary.gpu = Some(GpuSummary { energy: Some(energy), ..GpuSummary::default() });
     assert_eq!(value(&summary, "joules_per_output_token"), Some(0.4));
-    assert_eq!(metric("joules_per_output_token").unwrap().better, Better::Lower);
+    assert_eq!(find_metric("joules_per_output_token").unwrap().better, Better::Lower);
     let point = Figures::from_summary(&summary);
     assert_eq!((point.gpu_power_w, point.joules_per_output_token), (Some(500.0), Some(0.4)));
     // A value beyond the time limit is missing, whatever the field holds.
     assert!(value(&summary, "ttft_p99").is_some());
     summary.metrics.get_mut("ttft").unwrap().percentiles.get_mut("99").unwrap().is_censored = true;
     assert_eq!(value(&summary, "ttft_p99"), None);
-    assert!(figures(&summary).keys().all(|name| metric(name).is_some()));
+    assert!(comparable_figures(&summary).keys().all(|name| find_metric(name).is_some()));
 }
 
 /// How often each was said, over comparisons of one kind under one design.

@@ -6,7 +6,7 @@ mod lab;
 
 use goodput_campaign::sweep::{
     Axis, Bounded, Effort, GoodputState, Level, PointAsk, PointStanding, Purpose, SweepStep,
-    answer, judge, next,
+    answer, judge, next_sweep_step,
 };
 use goodput_model::StopEarly;
 use lab::{Server, Sweep, both, miss_share, quick_sweep, sweep};
@@ -77,7 +77,7 @@ fn twenty_sweeps_find_the_truth() {
 fn quick_figures_are_those_of_the_analysis() {
     let server = Server::queue(95.0);
     let plan = server.plan(Effort::Standard, 1);
-    let SweepStep::Measure(first) = next(&plan, &[]) else { panic!("it ended") };
+    let SweepStep::Measure(first) = next_sweep_step(&plan, &[]) else { panic!("it ended") };
     let ask = PointAsk {
         level: Level::Rate(7.0),
         burn_in_s: 40.0,
@@ -184,7 +184,7 @@ fn plain_study() {
 
 fn plain(case: &Case, seed: u64) -> Sweep {
     let plan = case.server.plan(Effort::Standard, seed);
-    let SweepStep::Measure(first) = next(&plan, &[]) else { panic!("it ended") };
+    let SweepStep::Measure(first) = next_sweep_step(&plan, &[]) else { panic!("it ended") };
     let (warm, _) = lab::carry_out(&case.server, &plan, &first);
     let mean_s = warm.e2e_ms.mean.unwrap() / 1e3;
     let mut number = 1;

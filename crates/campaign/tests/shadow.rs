@@ -49,22 +49,23 @@ fn record(at: Nanos, ttft_ms: f64, tpot_ms: f64, is_failed: bool) -> RequestReco
 fn pairs(world: World, luck: u64) -> Vec<Pair> {
     let mut draw = RandomStream::new(luck, Domain::Service, 0);
     let (mut now, mut all) = (0.0, Vec::new());
-    let mut load = [draw.normal(), draw.normal()];
+    let mut load = [draw.draw_normal(), draw.draw_normal()];
     loop {
-        let gap = draw.exponential() / world.rate;
+        let gap = draw.draw_exponential() / world.rate;
         now += gap;
         if now >= 60.0 * world.minutes {
             return all;
         }
         let kept = if world.memory_s > 0.0 { (-gap / world.memory_s).exp() } else { 0.0 };
-        let shared = REQUEST * draw.normal();
+        let shared = REQUEST * draw.draw_normal();
         let at = Nanos::from_secs_f64(now);
         let mut one = |side: usize| {
-            load[side] = kept * load[side] + (1.0 - kept * kept).sqrt() * draw.normal();
+            load[side] = kept * load[side] + (1.0 - kept * kept).sqrt() * draw.draw_normal();
             let factor = if side == 1 { world.factor } else { 1.0 };
-            let ttft = 200.0 * factor * (LOAD * load[side] + shared + OWN * draw.normal()).exp();
-            let tpot = 20.0 * factor * (0.5 * LOAD * load[side] + 0.05 * draw.normal()).exp();
-            record(at, ttft, tpot, draw.unit() < world.errors)
+            let ttft =
+                200.0 * factor * (LOAD * load[side] + shared + OWN * draw.draw_normal()).exp();
+            let tpot = 20.0 * factor * (0.5 * LOAD * load[side] + 0.05 * draw.draw_normal()).exp();
+            record(at, ttft, tpot, draw.next_unit() < world.errors)
         };
         let (primary, candidate) = (one(0), one(1));
         all.push(Pair { at, primary, candidate, likeness: None });
@@ -77,7 +78,7 @@ fn compared(settings: &PairSettings, pairs: &[Pair]) -> Comparison {
         ledger.add(pair);
     }
     let sides = ["a", "b"].map(|name| Side { name: name.to_owned(), ..Side::default() });
-    ledger.comparison(CompareFacts::default(), &ShadowFacts::default(), sides)
+    ledger.compare(CompareFacts::default(), &ShadowFacts::default(), sides)
 }
 
 fn is_alarm(finding: &Finding) -> bool {

@@ -9,11 +9,11 @@ use std::process::ExitCode;
 
 use goodput_campaign::compare::Comparison;
 use goodput_lab::compare::live::{self, CompareStart, ResumedComparison};
-use goodput_lab::compare::saved::any_saved;
+use goodput_lab::compare::saved::has_saved;
 
 use crate::args::CompareArgs;
 use crate::error::Failed;
-use crate::result::{folder_path, show};
+use crate::result::{folder_path, show_result};
 use crate::setup::Setup;
 use crate::{explicit_flags, output, report, verdict, workload};
 
@@ -36,48 +36,49 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode, Failed> {
     if args.resume.is_some() {
         explicit_flags::refuse_with("resume", &WITH_RESUME)?;
     }
-    if foreign::is_meant(args) {
-        return foreign::compare(args);
+    if foreign::has_files(args) {
+        return foreign::compare_files(args);
     }
     verdict::check_files(&args.gate.files)?;
     let setup =
-        Setup::new(args.output.quiet, !args.workload.no_length_check).hooked(&args.endpoint)?;
-    if args.output.dry_run && !any_saved(&args.targets) {
+        Setup::new(args.output.quiet, !args.workload.no_length_check).with_hooks(&args.endpoint)?;
+    if args.output.dry_run && !has_saved(&args.targets) {
         return dry_run(&setup, args);
     }
-    let setup = setup.listening(&args.endpoint)?.showing(&args.output, "compare");
-    let (path, comparison) = if any_saved(&args.targets) {
-        saved::compare(&setup, args)?
+    let setup = setup.with_metrics_page(&args.endpoint)?.with_progress(&args.output, "compare");
+    let (path, comparison) = if has_saved(&args.targets) {
+        saved::compare_saved(&setup, args)?
     } else {
-        measure(&setup, args)?
+        measure_live(&setup, args)?
     };
-    let page = || goodput_report::compare_text(&comparison, args.output.detail());
-    show(&args.output, &path, &report::json(&comparison), page)?;
+    let page = || goodput_report::compare_text(&comparison, args.output.detail_level());
+    show_result(&args.output, &path, &report::to_json(&comparison), page)?;
     // Shown first: a file that cannot be written must not swallow an hour's result.
     verdict::write_files(&args.gate.files, &comparison)?;
-    Ok(ExitCode::from(verdict::code(&comparison)))
+    Ok(ExitCode::from(verdict::exit_code(&comparison)))
 }
 
-/// `--dry-run`: what would be done, and what the reference would be sent.
+/// `--dry-run`: shows what would be measured, and the first requests to the reference.
 fn dry_run(setup: &Setup, args: &CompareArgs) -> Result<ExitCode, Failed> {
     let request = request::from_flags(args)?;
     if !args.output.json {
         let design = &request.design;
-        let page = goodput_report::compare_design(design, &request.slo(), request.estimate());
-        output::data(format!("{page}\n").as_bytes())?;
+        let page =
+            goodput_report::compare_design_text(design, &request.slo_text(), request.estimate_s());
+        output::print_data(format!("{page}\n").as_bytes())?;
     }
     workload::dry_run(request.plan, &setup.hub, args.output.json)
 }
 
-/// Measures live targets. Where the comparison is, and what it says.
-fn measure(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
+/// Measures live targets. Returns the folder of the comparison and its result.
+fn measure_live(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
     let (request, resumed) = match &args.resume {
         Some(path) => {
-            let (folder, request) = request::resume(path, args)?;
-            let commands = request::commands(&request, path, args)?;
+            let (folder, request) = request::resume_request(path, args)?;
+            let commands = request::folder_commands(&request, path, args)?;
             let resumed = ResumedComparison::read(setup, folder, &request.design)?;
             if !resumed.is_over() {
-                commands.permit(&*setup.observer)?;
+                commands.check_permitted(&*setup.observer)?;
             }
             (request, Some(resumed))
         }
@@ -89,5 +90,5 @@ fn measure(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), F
         out: &|plan| folder_path(out, plan, "compare"),
         is_margin_chosen: explicit_flags::is_typed("margin"),
     };
-    live::compare(setup, request, start)
+    live::compare_live(setup, request, start)
 }

@@ -1,8 +1,8 @@
-//! Exit codes, and how a failure is shown.
+//! Exit codes, and how failures are printed.
 
 use std::process::ExitCode;
 
-use goodput_report::plain;
+use goodput_report::escape_control;
 
 use crate::output;
 pub(crate) use goodput_lab::Failed;
@@ -26,7 +26,7 @@ pub(crate) mod exit {
 }
 
 /// The exit code of the process.
-fn code(failed: &Failed) -> u8 {
+fn exit_code(failed: &Failed) -> u8 {
     match failed {
         Failed::Usage(_) => exit::USAGE,
         Failed::Target(_) => exit::TARGET,
@@ -36,15 +36,15 @@ fn code(failed: &Failed) -> u8 {
     }
 }
 
-/// Shows the failure; the process ends with the code returned.
-pub(crate) fn show(failed: &Failed) -> ExitCode {
-    crate::terminal::close();
+/// Prints the failure, and returns the exit code of the process.
+pub(crate) fn show_failure(failed: &Failed) -> ExitCode {
+    crate::terminal::close_screen();
     let problem = failed.problem();
     // Plans and messages may span lines; each is made harmless by itself.
-    let lines: Vec<_> = problem.message.lines().map(plain).collect();
-    output::note(&format!("error: {}", lines.join("\n  ")));
+    let lines: Vec<_> = problem.message.lines().map(escape_control).collect();
+    output::print_note(&format!("error: {}", lines.join("\n  ")));
     if let Some(hint) = &problem.hint {
-        output::note(&format!("hint: {}", plain(hint)));
+        output::print_note(&format!("hint: {}", escape_control(hint)));
     }
-    ExitCode::from(code(failed))
+    ExitCode::from(exit_code(failed))
 }

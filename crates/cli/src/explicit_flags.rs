@@ -1,4 +1,4 @@
-//! Which flags were typed, and which have only their default.
+//! Tells flags that the user typed from flags that have their default.
 
 use std::ffi::OsString;
 
@@ -30,18 +30,18 @@ const ALWAYS: [&str; 15] = [
 
 /// The flags of this process' command line by their ids (`slo`, `num_requests`), each with what it
 /// is called there (`--num-requests`); targets are among them.
-pub(crate) fn flags() -> Vec<(String, String)> {
+pub(crate) fn command_line_flags() -> Vec<(String, String)> {
     typed_flags(words())
 }
 
 /// Whether this flag was typed.
 pub(crate) fn is_typed(id: &str) -> bool {
-    flags().iter().any(|(typed, _)| typed == id)
+    command_line_flags().iter().any(|(typed, _)| typed == id)
 }
 
 /// Refuses every flag but these next to one that names a plan or a folder.
 pub(crate) fn refuse_with(flag: &str, allowed: &[&str]) -> Result<(), Failed> {
-    refuse_others(&flags(), flag, allowed)
+    refuse_others(&command_line_flags(), flag, allowed)
 }
 
 fn refuse_others(typed: &[(String, String)], flag: &str, allowed: &[&str]) -> Result<(), Failed> {

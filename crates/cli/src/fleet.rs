@@ -5,7 +5,7 @@ mod launch;
 use std::path::Path;
 use std::process::ExitCode;
 
-use goodput_fleet::{Token, detect, with_port};
+use goodput_fleet::{Token, detect_rank, with_port};
 use goodput_lab::Lab;
 use goodput_lab::fleet::{Followed, Meeting, fleet_failed};
 use goodput_model::{Plan, Shard};
@@ -27,7 +27,7 @@ pub(crate) enum FleetRole {
     Shard(Shard),
     /// It decides what is measured and when.
     Coordinator(Meeting),
-    /// It does as the coordinator says.
+    /// It follows the coordinator.
     Rank(Meeting),
 }
 
@@ -41,13 +41,14 @@ impl FleetRole {
         }
     }
 
-    /// By what was typed, and by the environment.
+    /// Reads the role from the flags and the environment.
     pub(crate) fn from_args(args: &ShardArgs) -> Result<Self, Failed> {
         let (shard, host) = match args.shard {
             None => return Ok(Self::Alone),
             Some(ShardName::Is(shard)) => (shard, None),
             Some(ShardName::Auto) => {
-                let found = detect(|name| std::env::var(name).ok()).map_err(launch::failed)?;
+                let found =
+                    detect_rank(|name| std::env::var(name).ok()).map_err(launch::launch_failure)?;
                 let host = found.rendezvous();
                 if found.shard.is_part() && host.is_none() && args.rendezvous.is_none() {
                     return Err(Failed::usage(format!(
@@ -65,26 +66,26 @@ impl FleetRole {
         let at: Option<String> = args.rendezvous.clone().or(host);
         let Some(at) = at else { return Ok(Self::Shard(shard)) };
         let at = with_port(at);
-        let meeting = Meeting { shard, at, token: token()?, join_within: args.join_within };
+        let meeting = Meeting { shard, at, token: read_token()?, join_within: args.join_within };
         Ok(if shard.index() == 0 { Self::Coordinator(meeting) } else { Self::Rank(meeting) })
     }
 }
 
-/// Does what the coordinator says, until it says that nothing follows.
-pub(crate) fn follow(
+/// Carries out the coordinator's orders until the coordinator sends the last one.
+pub(crate) fn follow_coordinator(
     meeting: &Meeting,
     lab: Lab,
     plan: &Plan,
     path: &Path,
 ) -> Result<ExitCode, Failed> {
-    Ok(ExitCode::from(match meeting.follow(lab, plan, path, &plan::check)? {
+    Ok(ExitCode::from(match meeting.follow_coordinator(lab, plan, path, &plan::check)? {
         Followed::Done => exit::OK,
         Followed::Refused => exit::TARGET,
         Followed::Interrupted => exit::INTERRUPTED,
     }))
 }
 
-fn token() -> Result<Option<Token>, Failed> {
+fn read_token() -> Result<Option<Token>, Failed> {
     match std::env::var(TOKEN) {
         Ok(text) => Token::new(&text).map(Some).map_err(|error| fleet_failed(&error)),
         Err(std::env::VarError::NotPresent) => Ok(None),

@@ -16,22 +16,22 @@ use topic::Topic;
 
 /// Runs the verb.
 pub(crate) fn help(words: &[String]) -> Result<ExitCode, Failed> {
-    output::styled(&text(words)?)?;
+    output::print_styled(&help_text(words)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The help that these words ask for.
-fn text(words: &[String]) -> Result<StyledStr, Failed> {
+fn help_text(words: &[String]) -> Result<StyledStr, Failed> {
     let mut root = command();
     // Gives the commands their full names.
     root.build();
     if let [word] = words {
         let word = word.to_lowercase();
-        if let Some(topic) = Topic::named(&word) {
+        if let Some(topic) = Topic::find(&word) {
             return Ok(topic.text());
         }
         if let Some(code) = CaveatCode::ALL.iter().find(|code| code.name() == word) {
-            return Ok(StyledStr::from(caveat::text(*code)));
+            return Ok(StyledStr::from(caveat::caveat_text(*code)));
         }
     }
     let mut found = &mut root;
@@ -64,11 +64,11 @@ mod tests {
 
     fn shown(words: &str) -> String {
         let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        text(&words).unwrap().to_string()
+        help_text(&words).unwrap().to_string()
     }
 
     fn refused(word: &str) -> String {
-        let failed = text(&[word.to_owned()]).unwrap_err();
+        let failed = help_text(&[word.to_owned()]).unwrap_err();
         format!("{failed} / {}", failed.problem().hint.clone().unwrap_or_default())
     }
 

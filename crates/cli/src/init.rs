@@ -12,21 +12,21 @@ const TEMPLATE: &str = include_str!("init/plan.toml");
 
 /// Runs the verb.
 pub(crate) fn init(args: &InitArgs) -> Result<ExitCode, Failed> {
-    let shown = goodput_report::plain(&args.file.display().to_string());
+    let shown = goodput_report::escape_control(&args.file.display().to_string());
     let created = OpenOptions::new().write(true).create_new(true).open(&args.file);
     let mut file = created.map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Failed::usage(format!("`{shown}` already exists"))
             .hint("goodput does not overwrite it; name another file: goodput init FILE"),
         _ => Failed::usage(format!("cannot create `{shown}`: {error}")),
     })?;
-    file.write_all(template().as_bytes())
+    file.write_all(plan_template().as_bytes())
         .map_err(|error| Failed::internal(format!("cannot write `{shown}`: {error}")))?;
-    output::note(&format!("wrote {shown}; run it with: goodput run --plan {shown}"));
+    output::print_note(&format!("wrote {shown}; run it with: goodput run --plan {shown}"));
     Ok(ExitCode::SUCCESS)
 }
 
 /// The plan with as many workers as this machine has by default.
-fn template() -> String {
+fn plan_template() -> String {
     TEMPLATE.replace("\nworkers = 1\n", &format!("\nworkers = {}\n", plan::default_workers()))
 }
 
@@ -43,7 +43,10 @@ mod tests {
         let Verb::Run(args) = Arguments::parse_from(words.split(' ')).verb else {
             panic!("not a run")
         };
-        assert_eq!(goodput_record::plan_of(&template()).unwrap(), plan::resolve(&args).unwrap());
+        assert_eq!(
+            goodput_record::parse_plan(&plan_template()).unwrap(),
+            plan::resolve_plan(&args).unwrap()
+        );
     }
 
     #[test]
@@ -53,7 +56,7 @@ mod tests {
         // A plan has one mode: the second replaces the first.
         let (before, rest) = text.split_once("[load.mode]").unwrap();
         let (_, closed) = rest.split_once("[load.mode]").unwrap();
-        let plan = goodput_record::plan_of(&format!("{before}[load.mode]{closed}")).unwrap();
+        let plan = goodput_record::parse_plan(&format!("{before}[load.mode]{closed}")).unwrap();
         assert_eq!(plan.target.model.as_deref(), Some("llama"));
         assert_eq!(plan.measure.attainment, Some(0.99));
         assert_eq!(plan.load.num_requests, Some(1000));

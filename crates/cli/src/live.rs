@@ -1,5 +1,5 @@
-//! What the verbs that stand in front of a server have in common: a proxy from what was typed, signals
-//! as commands, and the words about both.
+//! What `record` and `shadow` have in common: the settings of the proxy, signals as commands, and
+//! messages about both.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use goodput_live::{Limits, LiveError, ObserverCommand, ProxyError, Settings, TlsFiles, Upstream};
 use goodput_model::Http;
-use goodput_report::plain;
+use goodput_report::escape_control;
 use goodput_wire::{BaseUrl, EndpointError, SessionHeader, UrlError};
 use tokio::signal::unix::SignalKind;
 
@@ -20,8 +20,8 @@ use crate::signals::SignalStreams;
 /// How long signals are waited for at a time.
 const LONG: Duration = Duration::from_hours(1);
 
-/// How the proxy is to be, with everything behind it at `upstream`. The witness gets no text.
-pub(crate) fn settings(args: &ProxyArgs, upstream: Upstream) -> Result<Settings, Failed> {
+/// The settings of a proxy that forwards to `upstream`. The witness gets no text.
+pub(crate) fn proxy_settings(args: &ProxyArgs, upstream: Upstream) -> Result<Settings, Failed> {
     check_exposure(args)?;
     check_loop(args.listen, &upstream)?;
     let tls = args.tls_cert.clone().zip(args.tls_key.clone());
@@ -41,7 +41,7 @@ pub(crate) fn settings(args: &ProxyArgs, upstream: Upstream) -> Result<Settings,
 }
 
 /// A server behind the proxy, spoken to as the flags say.
-pub(crate) fn upstream(args: &ProxyArgs, url: &str) -> Result<Upstream, Failed> {
+pub(crate) fn build_upstream(args: &ProxyArgs, url: &str) -> Result<Upstream, Failed> {
     let url: BaseUrl =
         url.parse().map_err(|error: UrlError| Failed::usage(error.to_string()).hint(error.hint))?;
     let http = match args.upstream_http {
@@ -94,10 +94,12 @@ pub(crate) fn check_loop(listen: SocketAddr, upstream: &Upstream) -> Result<(), 
 
 /// Warns if a server does not answer yet: it may still start, so this is not an error. A name that
 /// cannot be resolved is one.
-pub(crate) fn look_at(upstream: &Upstream) -> Result<(), Failed> {
-    if let Some(why) = goodput_live::first_look(upstream).map_err(|error| unusable(&error))? {
+pub(crate) fn warn_unless_reachable(upstream: &Upstream) -> Result<(), Failed> {
+    if let Some(why) =
+        goodput_live::check_upstream(upstream).map_err(|error| proxy_failure(&error))?
+    {
         let shown = upstream.url.shown();
-        output::note(&plain(&format!(
+        output::print_note(&escape_control(&format!(
             "warning: {shown} does not answer: {why}; requests get 502 until it does"
         )));
     }
@@ -105,10 +107,10 @@ pub(crate) fn look_at(upstream: &Upstream) -> Result<(), Failed> {
 }
 
 /// Says where clients can connect.
-pub(crate) fn say_listening(address: SocketAddr, is_encrypted: bool) {
+pub(crate) fn print_listening(address: SocketAddr, is_encrypted: bool) {
     // If the port was left open, this is the only way to learn it.
     let scheme = if is_encrypted { "https" } else { "http" };
-    output::note(&format!("listening on {scheme}://{address}"));
+    output::print_note(&format!("listening on {scheme}://{address}"));
     output::warn_if_open(
         address,
         if is_encrypted {
@@ -119,8 +121,8 @@ pub(crate) fn say_listening(address: SocketAddr, is_encrypted: bool) {
     );
 }
 
-/// Signals as commands, from now on; with a sender for what else may command.
-pub(crate) fn commands(
+/// Turns signals into commands from now on. The returned sender is for other sources of commands.
+pub(crate) fn signal_commands(
     others: &[(SignalKind, ObserverCommand)],
 ) -> Result<(Sender<ObserverCommand>, Receiver<ObserverCommand>), Failed> {
     // A limit on the size of files, or a terminal that closes, ends a process that does not hear of
@@ -142,7 +144,7 @@ pub(crate) fn commands(
     let (sender, receiver) = channel();
     let told = sender.clone();
     let listen = move || {
-        streams.hear(LONG, |heard| {
+        streams.for_each_signal(LONG, |heard| {
             let command = table.iter().find(|(kind, _)| Some(*kind) == heard);
             command.is_none_or(|(_, command)| told.send(*command).is_ok())
         });
@@ -151,10 +153,10 @@ pub(crate) fn commands(
     Ok((sender, receiver))
 }
 
-/// Why there can be no recording or shadow, with the code of whose fault it is.
-pub(crate) fn failed(error: &LiveError) -> Failed {
+/// The failure to start a recording or a shadow, with the matching exit code.
+pub(crate) fn live_failure(error: &LiveError) -> Failed {
     let failed = match error {
-        LiveError::Proxy(error) => return unusable(error),
+        LiveError::Proxy(error) => return proxy_failure(error),
         LiveError::Trace { .. } | LiveError::Folder(_) => Failed::usage(error.to_string()),
         LiveError::Thread(_) | LiveError::Broken(_) => Failed::internal(error.to_string()),
     };
@@ -164,8 +166,8 @@ pub(crate) fn failed(error: &LiveError) -> Failed {
     }
 }
 
-/// Why there can be no proxy, with the code of whose fault it is.
-fn unusable(error: &ProxyError) -> Failed {
+/// The failure to start a proxy, with the matching exit code.
+fn proxy_failure(error: &ProxyError) -> Failed {
     let failed = match error {
         ProxyError::Upstream(EndpointError::Dns { .. }) => Failed::target(error.to_string()),
         ProxyError::Start(_) => Failed::internal(error.to_string()),

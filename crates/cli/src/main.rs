@@ -48,13 +48,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     signals::stop_with_parent();
-    let outcome = args::read().and_then(carry_out);
-    terminal::close();
-    outcome.unwrap_or_else(|failed| error::show(&failed))
+    let outcome = args::read().and_then(run_verb);
+    terminal::close_screen();
+    outcome.unwrap_or_else(|failed| error::show_failure(&failed))
 }
 
-fn carry_out(arguments: Arguments) -> Result<ExitCode, Failed> {
-    output::choose_color(arguments.color);
+fn run_verb(arguments: Arguments) -> Result<ExitCode, Failed> {
+    output::set_color(arguments.color);
     match arguments.verb {
         Verb::Run(args) => run::run(&args),
         Verb::Sweep(args) => sweep::sweep(&args),
@@ -73,9 +73,9 @@ fn carry_out(arguments: Arguments) -> Result<ExitCode, Failed> {
         Verb::Fleet(args) => fleet::fleet(&args),
         Verb::Init(args) => init::init(&args),
         Verb::Help { words } => help::help(&words),
-        Verb::Completions { shell } => output::completions(shell),
+        Verb::Completions { shell } => output::print_completions(shell),
         Verb::Man { verb } => man::man(verb.as_deref()),
-        Verb::Version => output::version(),
+        Verb::Version => output::print_version(),
         Verb::ColdStart(args) => serve::cold_start(&args),
         Verb::Supervise(args) => serve::supervise(&args),
     }

@@ -11,15 +11,15 @@ use crate::output;
 
 /// Shows the page where stdout is a terminal and `man` is there; otherwise prints it.
 pub(crate) fn man(verb: Option<&str>) -> Result<ExitCode, Failed> {
-    let page = page(verb)?;
-    if !(io::stdout().is_terminal() && is_shown(&page)) {
-        output::data(&page)?;
+    let page = render_manual(verb)?;
+    if !(io::stdout().is_terminal() && show_in_man(&page)) {
+        output::print_data(&page)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The page of a verb, or of goodput.
-fn page(verb: Option<&str>) -> Result<Vec<u8>, Failed> {
+fn render_manual(verb: Option<&str>) -> Result<Vec<u8>, Failed> {
     let mut command = command();
     // Gives the commands their full names.
     command.build();
@@ -48,7 +48,7 @@ fn write_page(
     let man = Man::new(command);
     man.render_title(page)?;
     man.render_name_section(page)?;
-    writeln!(page, ".SH SYNOPSIS\n{}", escaped(usage))?;
+    writeln!(page, ".SH SYNOPSIS\n{}", escape_roff(usage))?;
     man.render_description_section(page)?;
     man.render_options_section(page)?;
     if has_subcommands {
@@ -59,7 +59,7 @@ fn write_page(
         sections.into_iter().partition(|section| section.heading.is_some());
     for section in headed {
         let heading = section.heading.unwrap_or_default().to_uppercase();
-        writeln!(page, ".SH \"{}\"\n.nf", escaped(&heading))?;
+        writeln!(page, ".SH \"{}\"\n.nf", escape_roff(&heading))?;
         write_lines(page, &section.lines)?;
         writeln!(page, ".fi")?;
     }
@@ -72,19 +72,19 @@ fn write_page(
 
 fn write_lines(page: &mut Vec<u8>, lines: &[&str]) -> io::Result<()> {
     for line in lines {
-        writeln!(page, "{}", escaped(line.strip_prefix("  ").unwrap_or(line)))?;
+        writeln!(page, "{}", escape_roff(line.strip_prefix("  ").unwrap_or(line)))?;
     }
     Ok(())
 }
 
 /// Text that roff prints as it is.
-fn escaped(line: &str) -> String {
+fn escape_roff(line: &str) -> String {
     let text = line.replace('\\', "\\e").replace('-', "\\-");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
 /// Hands the page to `man`; false if that does not work.
-fn is_shown(page: &[u8]) -> bool {
+fn show_in_man(page: &[u8]) -> bool {
     let mut man = Command::new("man");
     let Ok(mut child) = man.args(["-l", "-"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn()
     else {
@@ -103,14 +103,14 @@ mod tests {
 
     #[test]
     fn examples_and_exit_codes_have_sections() {
-        let page = String::from_utf8(page(Some("run")).unwrap()).unwrap();
+        let page = String::from_utf8(render_manual(Some("run")).unwrap()).unwrap();
         for heading in ["SYNOPSIS", "\"EXIT CODES\"", "\"EXAMPLES\"", "\"ENVIRONMENT\"", "NOTES"] {
             assert_eq!(page.matches(&format!("\n.SH {heading}\n")).count(), 1, "{heading}\n{page}");
         }
         assert!(!page.contains("EXTRA"), "{page}");
         assert!(page.contains(".SH SYNOPSIS\ngoodput run [OPTIONS] [TARGET]\n"), "{page}");
         assert!(page.contains("\n4    SLO missed\n"), "{page}");
-        assert!(self::page(None).is_ok());
-        assert!(self::page(Some("nope")).is_err());
+        assert!(render_manual(None).is_ok());
+        assert!(render_manual(Some("nope")).is_err());
     }
 }

@@ -18,16 +18,16 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<ExitCode, Failed> {
     let printer = RunPrinter::new(args.quiet);
     let shards = Shards::open(&args.folders, args.force, &printer)?;
     let out = folder_path(args.out.as_deref(), shards.plan(), "merge");
-    let summary = shards.merge(&out, &printer)?;
+    let summary = shards.merge_into(&out, &printer)?;
     if args.json {
-        output::data(report::json(&summary).as_bytes())?;
+        output::print_data(report::to_json(&summary).as_bytes())?;
     } else if args.quiet {
         print_folder(&out)?;
     } else {
-        output::page(&goodput_report::text(&summary, goodput_report::Detail::Full))?;
+        output::print_page(&goodput_report::run_text(&summary, goodput_report::Detail::Full))?;
     }
     if !args.quiet {
         show_folder(&out);
     }
-    Ok(ExitCode::from(run::code(&summary)))
+    Ok(ExitCode::from(run::exit_code(&summary)))
 }

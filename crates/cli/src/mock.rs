@@ -9,9 +9,9 @@ use goodput_lab::run::warn_if_late;
 use goodput_lab::truth_log::TruthLog;
 use goodput_mock::{MockServer, MockSettings, MockTally, ServerTlsFiles, SettingsError};
 use goodput_model::{Nanos, SourcePlan};
-use goodput_report::{PROFILE_CURVE_HEAD, plain, profile_curve_line};
+use goodput_report::{PROFILE_CURVE_HEAD, escape_control, profile_curve_line};
 use goodput_sim::Profile;
-use goodput_workload::preset;
+use goodput_workload::find_preset;
 use serde_json::{Value, json};
 
 use crate::args::MockArgs;
@@ -24,18 +24,18 @@ const LOOK_AFTER: Duration = Duration::from_secs(5);
 
 /// Serves until it is stopped, or prints what the profile is like.
 pub(crate) fn mock(args: &MockArgs) -> Result<ExitCode, Failed> {
-    let settings = settings(args)?;
+    let settings = mock_settings(args)?;
     if args.show_profile {
-        output::data(profile_text(&settings, &args.profile)?.as_bytes())?;
+        output::print_data(profile_text(&settings, &args.profile)?.as_bytes())?;
     } else if !args.curve.is_empty() {
         print_curve(&settings, args)?;
     } else {
-        serve(args, settings)?;
+        serve_mock(args, settings)?;
     }
     Ok(ExitCode::from(exit::OK))
 }
 
-fn serve(args: &MockArgs, settings: MockSettings) -> Result<(), Failed> {
+fn serve_mock(args: &MockArgs, settings: MockSettings) -> Result<(), Failed> {
     goodput_engine::raise_fd_limit();
     let tls = args
         .tls_cert
@@ -49,25 +49,29 @@ fn serve(args: &MockArgs, settings: MockSettings) -> Result<(), Failed> {
     let mock = MockServer::start(&args.listen, settings, tls.as_ref(), sink)
         .map_err(|error| Failed::usage(error.to_string()).hint(error.hint()))?;
     let scheme = if tls.is_some() { "https" } else { "http" };
-    output::note(&format!("mock engine on {scheme}://{} · {}", mock.address(), plain(&about)));
+    output::print_note(&format!(
+        "mock engine on {scheme}://{} · {}",
+        mock.address(),
+        escape_control(&about)
+    ));
     output::warn_if_open(
         mock.address(),
         "anyone who can connect can use this engine; `--listen 127.0.0.1:8000` keeps it to this \
          machine",
     );
     let (mut seen, printer) = ((0, 0), Printer::new(false));
-    signals::until_stopped(LOOK_AFTER, || {
+    signals::wait_until_stopped(LOOK_AFTER, || {
         seen = warn_if_late(&mock, seen, &printer);
         mock.is_running()
     })
     .map_err(|error| Failed::internal(error.to_string()))?;
     let tally = Arc::clone(mock.tally());
     mock.stop().map_err(|error| Failed::internal(error.to_string()))?;
-    output::note(&plain(&summary(&tally)));
+    output::print_note(&escape_control(&tally_text(&tally)));
     if let Some(truth) = truth {
         let lost = tally.lost_truth() + truth.finish();
         if lost > 0 {
-            output::note(&format!("warning: {lost} records are missing from the truth log"));
+            output::print_note(&format!("warning: {lost} records are missing from the truth log"));
         }
     }
     Ok(())
@@ -84,7 +88,7 @@ fn profile_text(settings: &MockSettings, name: &str) -> Result<String, Failed> {
 }
 
 /// The profile with everything that the flags change about it.
-fn settings(args: &MockArgs) -> Result<MockSettings, Failed> {
+fn mock_settings(args: &MockArgs) -> Result<MockSettings, Failed> {
     let wrong = |error: SettingsError| {
         Failed::usage(error.to_string()).hint("goodput mock --help shows examples")
     };
@@ -116,7 +120,7 @@ fn settings(args: &MockArgs) -> Result<MockSettings, Failed> {
     Ok(settings)
 }
 
-fn summary(tally: &MockTally) -> String {
+fn tally_text(tally: &MockTally) -> String {
     let mut line = format!(
         "served {} requests and {} token events, {} of them more than 1 ms late",
         tally.requests(),
@@ -132,33 +136,33 @@ fn summary(tally: &MockTally) -> String {
 /// Prints what the profile does at rising load in simulated time: a table, or JSON.
 fn print_curve(settings: &MockSettings, args: &MockArgs) -> Result<(), Failed> {
     let Some(SourcePlan::Synthetic { input, output }) =
-        preset(&args.workload).map(|class| class.source)
+        find_preset(&args.workload).map(|class| class.source)
     else {
         return Err(Failed::internal("the preset has no lengths"));
     };
     let length = Nanos::from(args.curve_duration);
     if !args.json {
-        output::data(PROFILE_CURVE_HEAD.as_bytes())?;
+        output::print_data(PROFILE_CURVE_HEAD.as_bytes())?;
     }
     let mut points = Vec::new();
     for &rate in &args.curve {
         let load = ProfileLoad { input, output, rate, length };
         let point = profile_point(&settings.profile, settings.seed, load);
         if args.json {
-            points.push(json(&point));
+            points.push(point_json(&point));
         } else {
-            output::data(profile_curve_line(&point).as_bytes())?;
+            output::print_data(profile_curve_line(&point).as_bytes())?;
         }
     }
     if args.json {
         let page = json!({"profile": args.profile, "workload": args.workload, "simulated": true,
             "duration_s": length.as_secs(), "seed": settings.seed, "points": points});
-        output::data(format!("{page:#}\n").as_bytes())?;
+        output::print_data(format!("{page:#}\n").as_bytes())?;
     }
     Ok(())
 }
 
-fn json(point: &ProfilePoint) -> Value {
+fn point_json(point: &ProfilePoint) -> Value {
     json!({
         "rate": point.rate,
         "requests": point.requests,

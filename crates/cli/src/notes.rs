@@ -18,9 +18,9 @@ struct SavedNotes {
 
 /// Prints a line for the user; while a screen is shown, after it. Secrets that came here by another way
 /// than over the wire (a server's own log, a peer) end here.
-pub(crate) fn note(line: &str) {
-    let line = &goodput_wire::scrub(line.to_owned());
-    match kept_lines().as_mut() {
+pub(crate) fn print_note(line: &str) {
+    let line = &goodput_wire::scrub_secrets(line.to_owned());
+    match lock_held().as_mut() {
         None => {
             let _ = writeln!(io::stderr().lock(), "{line}");
         }
@@ -29,27 +29,27 @@ pub(crate) fn note(line: &str) {
     }
 }
 
-fn kept_lines() -> MutexGuard<'static, Option<SavedNotes>> {
+fn lock_held() -> MutexGuard<'static, Option<SavedNotes>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on lines are kept.
-pub(crate) fn keep() {
-    kept_lines().get_or_insert_default();
+/// Holds lines back from now on.
+pub(crate) fn start_holding() {
+    lock_held().get_or_insert_default();
 }
 
-/// Lines that are kept, without the breaks around them.
-pub(crate) fn lines() -> Vec<String> {
-    let kept = kept_lines();
+/// The lines that are held back, without surrounding line breaks.
+pub(crate) fn held_lines() -> Vec<String> {
+    let kept = lock_held();
     let lines = kept.iter().flat_map(|kept| &kept.lines).flat_map(|note| note.lines());
     lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// Prints what was kept; from now on lines are printed at once.
-pub(crate) fn release() {
-    let Some(kept) = kept_lines().take() else { return };
-    kept.lines.iter().for_each(|line| note(line));
+/// Prints the lines that were held back. From now on lines are printed at once.
+pub(crate) fn print_held() {
+    let Some(kept) = lock_held().take() else { return };
+    kept.lines.iter().for_each(|line| print_note(line));
     if kept.lost > 0 {
-        note(&format!("{} more lines were printed and are lost", kept.lost));
+        print_note(&format!("{} more lines were printed and are lost", kept.lost));
     }
 }

@@ -9,7 +9,7 @@ use clap::builder::StyledStr;
 use clap_complete::Shell;
 
 use crate::args::{ColorName, command};
-pub(crate) use crate::notes::note;
+pub(crate) use crate::notes::print_note;
 use crate::terminal;
 use goodput_lab::Failed;
 
@@ -17,8 +17,8 @@ use goodput_lab::Failed;
 static COLOR: OnceLock<ColorName> = OnceLock::new();
 
 /// Prints data. A reader that closed the pipe is not an error; a full disk is.
-pub(crate) fn data(bytes: &[u8]) -> Result<(), Failed> {
-    terminal::close();
+pub(crate) fn print_data(bytes: &[u8]) -> Result<(), Failed> {
+    terminal::close_screen();
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -31,21 +31,21 @@ pub(crate) fn data(bytes: &[u8]) -> Result<(), Failed> {
 /// Says so where other machines can reach a listener, and what that means. Not even `--quiet` keeps
 /// it back.
 pub(crate) fn warn_if_open(address: SocketAddr, meaning: &str) {
-    if !goodput_http::is_of_this_machine(address.ip()) {
-        note(&format!("warning: other machines can reach {address}: {meaning}"));
+    if !goodput_http::is_local_only(address.ip()) {
+        print_note(&format!("warning: other machines can reach {address}: {meaning}"));
     }
 }
 
 /// Prints a page for people: with color, where stdout is a terminal.
-pub(crate) fn page(text: &str) -> Result<(), Failed> {
+pub(crate) fn print_page(text: &str) -> Result<(), Failed> {
     if uses_color(io::stdout().is_terminal()) {
-        return data(goodput_report::colored(text).as_bytes());
+        return print_data(goodput_report::color_page(text).as_bytes());
     }
-    data(text.as_bytes())
+    print_data(text.as_bytes())
 }
 
 /// Keeps the value of `--color`.
-pub(crate) fn choose_color(choice: ColorName) {
+pub(crate) fn set_color(choice: ColorName) {
     let _ = COLOR.set(choice);
 }
 
@@ -65,22 +65,22 @@ fn uses_color(is_terminal: bool) -> bool {
 }
 
 /// `goodput completions SHELL`
-pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failed> {
+pub(crate) fn print_completions(shell: Shell) -> Result<ExitCode, Failed> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command(), "goodput", &mut script);
-    data(&script)?;
+    print_data(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// `goodput version`
-pub(crate) fn version() -> Result<ExitCode, Failed> {
-    data(command().render_version().as_bytes())?;
+pub(crate) fn print_version() -> Result<ExitCode, Failed> {
+    print_data(command().render_version().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints help, with color where stdout is a terminal.
-pub(crate) fn styled(text: &StyledStr) -> Result<(), Failed> {
+pub(crate) fn print_styled(text: &StyledStr) -> Result<(), Failed> {
     let is_colored = uses_color(io::stdout().is_terminal());
     let text = if is_colored { text.ansi().to_string() } else { text.to_string() };
-    data(format!("{}\n", text.trim_end()).as_bytes())
+    print_data(format!("{}\n", text.trim_end()).as_bytes())
 }

@@ -7,9 +7,9 @@ mod workload;
 
 pub(crate) use goodput_lab::checks::check_plan as check;
 pub(crate) use load::default_workers;
-pub(crate) use observe::stated;
-pub(crate) use slo::{question as slo_question, resolve as promise};
-pub(crate) use workload::{is_description, resolve as workload};
+pub(crate) use observe::parse_meta;
+pub(crate) use slo::{apply_slo_flags as promise, slo_question};
+pub(crate) use workload::{is_description, resolve_workload as workload};
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ use crate::error::Failed;
 use goodput_lab::token_calibration;
 
 /// The plan of a run.
-pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
+pub(crate) fn resolve_plan(args: &RunArgs) -> Result<Plan, Failed> {
     let mut plan = match &args.plan {
         Some(path) => read_plan(path).map_err(|error| {
             Failed::usage(error.to_string()).hint("the plan.toml of a run folder is one")
@@ -39,7 +39,7 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
         }
         complete_headers(&mut plan, &args.endpoint)?;
         if args.output.percentiles.is_some() {
-            plan.measure.percentiles = percentiles(args.output.percentiles.as_deref());
+            plan.measure.percentiles = percentiles_or_default(args.output.percentiles.as_deref());
         }
         plan.workload.save_text |= args.output.save_text;
         plan.measure.early_stopping |= args.output.early_stopping;
@@ -47,15 +47,15 @@ pub(crate) fn resolve(args: &RunArgs) -> Result<Plan, Failed> {
             plan.target.model.clone_from(&args.endpoint.model);
         }
     }
-    observe::resolve(&args.endpoint, &mut plan)?;
-    slo::resolve(&args.slo, &mut plan.measure)?;
+    observe::apply_observe_flags(&args.endpoint, &mut plan)?;
+    slo::apply_slo_flags(&args.slo, &mut plan.measure)?;
     check(&plan)?;
     Ok(plan)
 }
 
 /// The plan that the flags of a run describe, as [`unchecked`] has it.
 fn of_whole_rotations(args: &RunArgs) -> Result<Plan, Failed> {
-    let mut plan = unchecked(&args.into())?;
+    let mut plan = unchecked_plan(&args.into())?;
     load::end_with_a_rotation(&args.load, &plan.workload, &mut plan.load);
     Ok(plan)
 }
@@ -84,34 +84,34 @@ impl<'a> From<&'a RunArgs> for Flags<'a> {
 }
 
 /// The plan of the runs of another verb.
-pub(crate) fn from_flags(flags: &Flags<'_>) -> Result<Plan, Failed> {
-    let mut plan = unchecked(flags)?;
-    observe::resolve(flags.endpoint, &mut plan)?;
-    slo::resolve(flags.slo, &mut plan.measure)?;
+pub(crate) fn plan_from_flags(flags: &Flags<'_>) -> Result<Plan, Failed> {
+    let mut plan = unchecked_plan(flags)?;
+    observe::apply_observe_flags(flags.endpoint, &mut plan)?;
+    slo::apply_slo_flags(flags.slo, &mut plan.measure)?;
     check(&plan)?;
     Ok(plan)
 }
 
 /// The plan that the flags describe, without the server metrics, the SLO, and the checks.
-fn unchecked(args: &Flags<'_>) -> Result<Plan, Failed> {
+fn unchecked_plan(args: &Flags<'_>) -> Result<Plan, Failed> {
     let url = args.target.unwrap_or_default().to_owned();
-    let mut workload = workload::resolve(args.workload)?;
+    let mut workload = workload::resolve_workload(args.workload)?;
     workload.save_text = args.output.save_text;
     let is_counted = workload.tokenizer.is_some();
     if args.workload.no_length_check && !is_counted && workload.calibration.is_none() {
-        workload.calibration = Some(token_calibration::estimate());
+        workload.calibration = Some(token_calibration::estimated_calibration());
     }
-    goodput_lab::checks::session_header(&workload)?;
-    let load = load::resolve(args.load, &workload, &args.workload.trace)?;
+    goodput_lab::checks::parse_session_header(&workload)?;
+    let load = load::resolve_load(args.load, &workload, &args.workload.trace)?;
     Ok(Plan {
         schema: Plan::SCHEMA.to_owned(),
-        target: target(url, args.endpoint, args.load)?,
+        target: build_target(url, args.endpoint, args.load)?,
         measure: Measure {
             canary: args.load.client.canary == Switch::On,
             early_stopping: args.output.early_stopping,
             until: args.load.until.clone(),
-            min_duration: load::floor(args.load, &load),
-            ..Measure::new(percentiles(args.output.percentiles.as_deref()))
+            min_duration: load::shortest_duration(args.load, &load),
+            ..Measure::new(percentiles_or_default(args.output.percentiles.as_deref()))
         },
         load,
         workload,
@@ -120,7 +120,7 @@ fn unchecked(args: &Flags<'_>) -> Result<Plan, Failed> {
     })
 }
 
-fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, Failed> {
+fn build_target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, Failed> {
     let named = url.parse::<goodput_wire::BaseUrl>().ok().and_then(|url| url.names_api());
     let api = match args.api {
         Some(ApiName::Chat) => Api::Chat,
@@ -142,7 +142,7 @@ fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, F
         probe: !args.no_probe,
         wait_ready: args.wait_ready,
         api_key_env: args.api_key_env.clone().unwrap_or_else(|| DEFAULT_KEY_ENV.to_owned()),
-        headers: headers(&args.headers)?,
+        headers: parse_headers(&args.headers)?,
         extra_body: args.extra_body.clone(),
         cacert: args.cacert.clone(),
         insecure: args.insecure,
@@ -152,7 +152,7 @@ fn target(url: String, args: &EndpointArgs, load: &LoadArgs) -> Result<Target, F
 /// Where the API key is looked for when nothing is said.
 pub(crate) use goodput_lab::readiness::DEFAULT_KEY_ENV;
 
-fn headers(lines: &[String]) -> Result<Vec<Header>, Failed> {
+fn parse_headers(lines: &[String]) -> Result<Vec<Header>, Failed> {
     let read = |line: &String| match line.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok(Header { name: name.trim().to_owned(), value: value.trim().to_owned() })
@@ -162,8 +162,8 @@ fn headers(lines: &[String]) -> Result<Vec<Header>, Failed> {
     lines.iter().map(read).collect()
 }
 
-/// What was asked for, in order, each once; or what is reported when nothing is said.
-pub(crate) fn percentiles(asked: Option<&[f64]>) -> Vec<f64> {
+/// The requested percentiles in ascending order without duplicates, or the default ones.
+pub(crate) fn percentiles_or_default(asked: Option<&[f64]>) -> Vec<f64> {
     let mut percentiles = asked.unwrap_or(&Measure::PERCENTILES).to_vec();
     percentiles.sort_by(f64::total_cmp);
     percentiles.dedup();
@@ -173,7 +173,7 @@ pub(crate) fn percentiles(asked: Option<&[f64]>) -> Vec<f64> {
 /// A plan from disk lacks the values of its headers and of its queries: they must be given again.
 pub(crate) fn complete_headers(plan: &mut Plan, args: &EndpointArgs) -> Result<(), Failed> {
     observe::complete_urls(args, plan);
-    for given in headers(&args.headers)? {
+    for given in parse_headers(&args.headers)? {
         plan.target.headers.retain(|header| !header.name.eq_ignore_ascii_case(&given.name));
         plan.target.headers.push(given);
     }
@@ -193,7 +193,7 @@ mod tests {
     use std::time::Duration;
 
     use clap::Parser;
-    use goodput_workload::preset;
+    use goodput_workload::find_preset;
 
     use super::*;
     use crate::args::{Arguments, Verb};
@@ -204,8 +204,8 @@ mod tests {
         let Verb::Run(args) = Arguments::parse_from(words.split(' ')).verb else {
             panic!("not a run")
         };
-        let class = preset("chat").unwrap();
+        let class = find_preset("chat").unwrap();
         let plan = Plan::open_loop("http://127.0.0.1:9", class, 5.0, Duration::from_secs(3));
-        assert_eq!(resolve(&args).unwrap(), plan);
+        assert_eq!(resolve_plan(&args).unwrap(), plan);
     }
 }

@@ -1,11 +1,11 @@
-//! [`Printer`]: what the lab tells, on stderr.
+//! [`Printer`]: prints the lab's events on stderr.
 
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use goodput_lab::{Event, Observer};
-use goodput_report::plain;
+use goodput_report::escape_control;
 
 use crate::{explicit_flags, output, terminal};
 
@@ -13,7 +13,7 @@ use crate::{explicit_flags, output, terminal};
 #[derive(Debug)]
 pub(crate) struct Printer {
     pub(crate) quiet: bool,
-    /// What was said, of what is said once.
+    /// Notes that are printed only once and were printed already.
     said: Mutex<BTreeSet<String>>,
 }
 
@@ -22,20 +22,20 @@ impl Printer {
         Self { quiet, said: Mutex::default() }
     }
 
-    /// Prints what happened; whether there was anything to print.
+    /// Prints an event. Returns whether there was anything to print.
     pub(crate) fn print(&self, event: Event) -> bool {
         let line = match event {
             Event::Note(_) | Event::NoteOnce(_) if self.quiet => return false,
-            Event::Note(text) | Event::Notice(text) => plain(&text),
-            Event::NoteOnce(text) if self.is_new(&text) => plain(&text),
-            Event::Warning(text) => format!("warning: {}", plain(&text)),
+            Event::Note(text) | Event::Notice(text) => escape_control(&text),
+            Event::NoteOnce(text) if self.is_new(&text) => escape_control(&text),
+            Event::Warning(text) => format!("warning: {}", escape_control(&text)),
             Event::KeyUsed { variable, host } => match self.key_note(&variable, &host) {
-                Some(line) => plain(&line),
+                Some(line) => escape_control(&line),
                 None => return false,
             },
             _ => return false,
         };
-        output::note(&line);
+        output::print_note(&line);
         true
     }
 
@@ -62,6 +62,6 @@ impl Observer for Printer {
     }
 
     fn lend_terminal(&self) -> Box<dyn Any> {
-        Box::new(terminal::lend())
+        Box::new(terminal::lend_terminal())
     }
 }

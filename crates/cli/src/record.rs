@@ -14,7 +14,7 @@ use goodput_live::{
 use goodput_model::Nanos;
 use goodput_monitor::Ticker;
 use goodput_monitor::traffic::{recording_line, recording_page};
-use goodput_report::plain;
+use goodput_report::escape_control;
 use tokio::signal::unix::SignalKind;
 
 use crate::args::{RecordArgs, TraceFileArgs};
@@ -32,33 +32,35 @@ const LOUD: &str = "WARNING: --save-text writes prompts and answers as they are;
 /// Records until a limit or a signal ends it.
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode, Failed> {
     goodput_engine::raise_fd_limit();
-    let options = options(args)?;
-    live::look_at(&options.proxy.upstream)?;
+    let options = record_options(args)?;
+    live::warn_unless_reachable(&options.proxy.upstream)?;
     let shown = options.proxy.upstream.url.shown();
     // A signal may arrive as soon as the address is printed.
-    let (_sender, commands) = live::commands(&[(SignalKind::hangup(), ObserverCommand::Rotate)])?;
+    let (_sender, commands) =
+        live::signal_commands(&[(SignalKind::hangup(), ObserverCommand::Rotate)])?;
     let view = Arc::new(RecordView::new(args));
     let observer = Arc::<RecordView>::clone(&view);
-    let recording = Recording::start(options, observer).map_err(|error| live::failed(&error))?;
+    let recording =
+        Recording::start(options, observer).map_err(|error| live::live_failure(&error))?;
     let figures = recording.figures().clone();
     view.follow(args, &figures);
     if let Some(address) = args.metrics_listen {
         let figures = figures.clone();
         let page = move |format| recording_page(&figures, format);
-        if let Err(failed) = listen::serve(address, args.quiet, page) {
+        if let Err(failed) = listen::serve_metrics_page(address, args.quiet, page) {
             recording.discard();
             return Err(failed);
         }
     }
-    announce(args, &shown);
-    let recorded = recording.run(&commands).map_err(|error| live::failed(&error))?;
-    view.ticker().wipe();
-    end(args, &figures, &recorded, &shown)
+    print_intent(args, &shown);
+    let recorded = recording.run(&commands).map_err(|error| live::live_failure(&error))?;
+    view.ticker().clear();
+    print_recorded(args, &figures, &recorded, &shown)
 }
 
-fn options(args: &RecordArgs) -> Result<RecordOptions, Failed> {
-    let upstream = live::upstream(&args.proxy, &args.upstream)?;
-    let proxy = live::settings(&args.proxy, upstream)?;
+fn record_options(args: &RecordArgs) -> Result<RecordOptions, Failed> {
+    let upstream = live::build_upstream(&args.proxy, &args.upstream)?;
+    let proxy = live::proxy_settings(&args.proxy, upstream)?;
     live::check_metrics(&args.proxy, args.metrics_listen)?;
     let TraceFileArgs { tokenizer, block_tokens, save_text, share, .. } = &args.trace;
     let tokenizer = Hub::new(Arc::new(Printer::new(args.quiet))).tokenizer(tokenizer)?;
@@ -84,10 +86,10 @@ fn options(args: &RecordArgs) -> Result<RecordOptions, Failed> {
     })
 }
 
-/// What is about to happen.
-fn announce(args: &RecordArgs, shown: &str) {
+/// Says what will be recorded, and where.
+fn print_intent(args: &RecordArgs, shown: &str) {
     if args.trace.save_text {
-        output::note(LOUD);
+        output::print_note(LOUD);
     }
     if args.quiet {
         return;
@@ -98,7 +100,7 @@ fn announce(args: &RecordArgs, shown: &str) {
     } else {
         String::new()
     };
-    output::note(&plain(&format!("recording requests to {shown} in {file}{share}")));
+    output::print_note(&escape_control(&format!("recording requests to {shown} in {file}{share}")));
 }
 
 /// What the user sees of a recording.
@@ -111,11 +113,11 @@ impl RecordView {
     fn new(args: &RecordArgs) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let every = if is_terminal { TERMINAL } else { PLAIN };
-        let ticker = Mutex::new(Ticker::new(args.quiet, is_terminal, every, output::note));
+        let ticker = Mutex::new(Ticker::new(args.quiet, is_terminal, every, output::print_note));
         Self { ticker, traffic: OnceLock::new() }
     }
 
-    /// From now on these figures are shown.
+    /// Shows these figures from now on.
     fn follow(&self, args: &RecordArgs, figures: &RecordFigures) {
         let connections =
             Mutex::new(ConnectionLimit::new(args.proxy.max_connections, &figures.proxy));
@@ -129,15 +131,15 @@ impl RecordView {
 
 impl LiveObserver for RecordView {
     fn note(&self, text: &str) {
-        self.ticker().say(&plain(text));
+        self.ticker().print(&escape_control(text));
     }
 
     fn warn(&self, text: &str) {
-        self.ticker().note(&plain(text));
+        self.ticker().print_always(&escape_control(text));
     }
 
     fn listening(&self, address: SocketAddr, is_encrypted: bool) {
-        live::say_listening(address, is_encrypted);
+        live::print_listening(address, is_encrypted);
     }
 
     fn tick(&self) {
@@ -146,15 +148,15 @@ impl LiveObserver for RecordView {
         if ticker.is_due() {
             ticker.show(&recording_line(figures));
         }
-        let news = connections.lock().unwrap_or_else(PoisonError::into_inner).news();
+        let news = connections.lock().unwrap_or_else(PoisonError::into_inner).first_warning();
         if let Some(news) = news {
-            ticker.note(&news);
+            ticker.print_always(&news);
         }
     }
 }
 
-/// Says what was recorded.
-fn end(
+/// Prints what was recorded.
+fn print_recorded(
     args: &RecordArgs,
     figures: &RecordFigures,
     recorded: &Recorded,
@@ -164,27 +166,27 @@ fn end(
     let SessionEnd { reason, is_hurried, cut } = recorded.end;
     let connections = ConnectionLimit::new(args.proxy.max_connections, &figures.proxy);
     if args.json {
-        output::data(recorded.to_json(counts, &connections).as_bytes())?;
+        output::print_data(recorded.to_json(counts, &connections).as_bytes())?;
     } else if !args.quiet {
-        for line in &recorded.lines(counts, shown) {
-            output::note(&plain(line));
+        for line in &recorded.summary_lines(counts, shown) {
+            output::print_note(&escape_control(line));
         }
         if cut > 0 {
-            output::note(&format!("{cut} answers were cut off at the end"));
+            output::print_note(&format!("{cut} answers were cut off at the end"));
         }
     }
     if args.trace.save_text {
-        output::note(LOUD);
+        output::print_note(LOUD);
     }
-    if let Some(words) = connections.in_words() {
-        output::note(&words);
+    if let Some(words) = connections.closed_text() {
+        output::print_note(&words);
     }
-    let lost = counts.lost();
+    let lost = counts.lost_count();
     if lost > 0 {
-        output::note(&format!("warning: {lost} requests are missing from the trace"));
+        output::print_note(&format!("warning: {lost} requests are missing from the trace"));
     }
     if reason == EndReason::Broken {
-        output::note("error: the proxy ended by itself");
+        output::print_note("error: the proxy ended by itself");
         return Ok(ExitCode::from(exit::INTERNAL));
     }
     Ok(ExitCode::from(match (is_hurried, lost) {

@@ -21,10 +21,13 @@ use goodput_record::Artifact;
 use goodput_report::PageFormat;
 
 use choose::Chosen;
-pub(crate) use export::converted;
-pub(crate) use goodput_lab::saved::json;
-pub(crate) use kept::{PAGE, keep_comparison, keep_repeats, keep_run, keep_sweep, keep_sweeps};
-pub(crate) use write::replace;
+pub(crate) use export::convert_run;
+pub(crate) use goodput_lab::saved::to_json;
+pub(crate) use kept::{
+    PAGE, write_comparison_page, write_repeats_page, write_run_page, write_sweep_page,
+    write_sweeps_page,
+};
+pub(crate) use write::replace_file;
 
 use crate::args::{Format, ReportArgs};
 use crate::error::{Failed, exit};
@@ -41,9 +44,9 @@ struct ReportRequest {
 
 /// Runs the verb.
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
-    let artifact = match choose::choose(args.folder.as_deref())? {
+    let artifact = match choose::choose_result(args.folder.as_deref())? {
         Chosen::One(artifact) => *artifact,
-        Chosen::Several(folder, all) => return choose::print(&folder, &all, args),
+        Chosen::Several(folder, all) => return choose::print_list(&folder, &all, args),
     };
     let request = ReportRequest {
         slo: plan::slo_question(&args.slo)?,
@@ -51,20 +54,28 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
     };
     let to = args.output.as_deref();
     if args.open {
-        let page = page(&artifact, &request, PageFormat::Html)?;
-        return browser::show(&artifact, to, &page).map(|()| ExitCode::from(exit::OK));
+        let page = render_page(&artifact, &request, PageFormat::Html)?;
+        return browser::show_page(&artifact, to, &page).map(|()| ExitCode::from(exit::OK));
     }
-    let shape = |shape| export::one_file(&artifact, &request, shape, args.detailed, to);
-    let text = PageFormat::Text(args.detail());
+    let shape = |shape| export::export_file(&artifact, &request, shape, args.detailed, to);
+    let text = PageFormat::Text(args.detail_level());
     match if args.json { Format::Json } else { args.format } {
-        Format::Json => write::text(to, &json(&numbers(&artifact, &request)?))?,
-        Format::Text if to.is_none() => output::page(&page(&artifact, &request, text)?)?,
-        Format::Text => write::text(to, &page(&artifact, &request, text)?)?,
-        Format::Markdown => write::text(to, &page(&artifact, &request, PageFormat::Markdown)?)?,
-        Format::Junit => write::text(to, &page(&artifact, &request, PageFormat::Junit)?)?,
-        Format::Html => write::text(to, &page(&artifact, &request, PageFormat::Html)?)?,
-        Format::Svg => charts::write(&artifact, &request, to)?,
-        Format::Parquet => export::tables(&artifact, &request, args.detailed, to)?,
+        Format::Json => write::write_text(to, &to_json(&read_result(&artifact, &request)?))?,
+        Format::Text if to.is_none() => {
+            output::print_page(&render_page(&artifact, &request, text)?)?;
+        }
+        Format::Text => write::write_text(to, &render_page(&artifact, &request, text)?)?,
+        Format::Markdown => {
+            write::write_text(to, &render_page(&artifact, &request, PageFormat::Markdown)?)?;
+        }
+        Format::Junit => {
+            write::write_text(to, &render_page(&artifact, &request, PageFormat::Junit)?)?;
+        }
+        Format::Html => {
+            write::write_text(to, &render_page(&artifact, &request, PageFormat::Html)?)?;
+        }
+        Format::Svg => charts::write_charts(&artifact, &request, to)?,
+        Format::Parquet => export::export_tables(&artifact, &request, args.detailed, to)?,
         Format::Csv => shape(FileShape::Csv)?,
         Format::Vllm => shape(FileShape::Vllm)?,
         Format::Sglang => shape(FileShape::Sglang)?,
@@ -78,9 +89,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode, Failed> {
 
 /// The page of whatever lies in a folder, for a browser; judged by this SLO where its runs can be.
 pub(crate) fn browser_page(folder: &Path, slo: &SloQuestion) -> Result<String, Failed> {
-    let artifact = results::open(folder)?;
+    let artifact = results::open_artifact(folder)?;
     let slo = if results::can_judge(&artifact) { slo.clone() } else { SloQuestion::default() };
-    page(&artifact, &ReportRequest { slo, front: None }, PageFormat::Html)
+    render_page(&artifact, &ReportRequest { slo, front: None }, PageFormat::Html)
 }
 
 /// Draws the front of another latency.
@@ -101,33 +112,33 @@ fn choose_front(result: &mut SavedResult, front: FrontLatency) -> Result<(), Fai
     Ok(())
 }
 
-fn numbers(artifact: &Artifact, request: &ReportRequest) -> Result<SavedResult, Failed> {
-    let mut result = results::read(artifact, &request.slo, &Printer::new(false))?;
+fn read_result(artifact: &Artifact, request: &ReportRequest) -> Result<SavedResult, Failed> {
+    let mut result = results::read_result(artifact, &request.slo, &Printer::new(false))?;
     if let Some(front) = request.front {
         choose_front(&mut result, front)?;
     }
     Ok(result)
 }
 
-fn page(
+fn render_page(
     artifact: &Artifact,
     request: &ReportRequest,
     format: PageFormat,
 ) -> Result<String, Failed> {
     if matches!((artifact, format), (Artifact::File(_), PageFormat::Junit | PageFormat::Html)) {
-        return Err(no_page());
+        return Err(no_page_error());
     }
-    let result = numbers(artifact, request)?;
+    let result = read_result(artifact, request)?;
     let details = match format {
         PageFormat::Html => {
-            results::details(artifact, &result, &request.slo, &Printer::new(false))?
+            results::result_details(artifact, &result, &request.slo, &Printer::new(false))?
         }
         _ => ResultDetails::None,
     };
-    goodput_report::page(&result, &details, format).ok_or_else(no_page)
+    goodput_report::render_page(&result, &details, format).ok_or_else(no_page_error)
 }
 
-fn no_page() -> Failed {
+fn no_page_error() -> Failed {
     Failed::usage("a file of another tool cannot be shown in this format")
         .hint("use text, json, or markdown; the other formats need a run folder")
 }

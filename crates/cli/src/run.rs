@@ -4,16 +4,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use goodput_lab::RunContext;
-use goodput_lab::fleet::alone;
-use goodput_lab::run::prepare;
-use goodput_lab::series::{RunSeries, repeat};
+use goodput_lab::fleet::lone_shard;
+use goodput_lab::run::prepare_run;
+use goodput_lab::series::{RunSeries, measure_repeats};
 use goodput_model::{EndedBy, Plan, ShardFacts, Verdict};
-use goodput_stats::{RunState, SloState, Summary, repeats};
+use goodput_stats::{RunState, SloState, Summary, summarize_repeats};
 
 use crate::args::{OutputArgs, RunArgs};
 use crate::error::{Failed, exit};
 use crate::fleet::{self, FleetRole};
-use crate::result::{folder_path, show};
+use crate::result::{folder_path, show_result};
 use crate::setup::Setup;
 use crate::{explicit_flags, plan, report, workload};
 
@@ -45,27 +45,27 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failed> {
     if args.plan.is_some() {
         explicit_flags::refuse_with("plan", &WITH_PLAN)?;
     }
-    let plan = plan::resolve(args)?;
+    let plan = plan::resolve_plan(args)?;
     let mut setup = Setup::new(args.output.quiet, !args.workload.no_length_check);
     if args.output.dry_run {
-        return dry_run(&setup.hooked(&args.endpoint)?, &plan, args.output.json);
+        return dry_run(&setup.with_hooks(&args.endpoint)?, &plan, args.output.json);
     }
     let path = folder_path(args.output.out.as_deref(), &plan, "run");
     let role = FleetRole::from_args(&args.shard)?;
     setup.lab.shard = role.shard();
     if let FleetRole::Rank(meeting) = role {
-        return fleet::follow(&meeting, setup.lab, &plan, &path);
+        return fleet::follow_coordinator(&meeting, setup.lab, &plan, &path);
     }
-    let mut setup = setup.hooked(&args.endpoint)?.listening(&args.endpoint)?;
-    setup = setup.showing(&args.output, "run");
-    let shard = take_part(&mut setup, role, &plan, args.repeat.is_some())?;
+    let mut setup = setup.with_hooks(&args.endpoint)?.with_metrics_page(&args.endpoint)?;
+    setup = setup.with_progress(&args.output, "run");
+    let shard = join_fleet(&mut setup, role, &plan, args.repeat.is_some())?;
     match args.repeat {
-        None => once(&setup, plan, &path, shard, &args.output),
-        Some(repeats) => repeatedly(&setup, &plan, &path, repeats, &args.output),
+        None => measure_once(&setup, plan, &path, shard, &args.output),
+        Some(repeats) => run_repeatedly(&setup, &plan, &path, repeats, &args.output),
     }
 }
 
-/// What would be sent, and how long it takes to be sure.
+/// Prints what would be sent, and how long a run takes until its figures are certain enough.
 fn dry_run(setup: &Setup, plan: &Plan, json: bool) -> Result<ExitCode, Failed> {
     let code = workload::dry_run(plan.clone(), &setup.hub, json)?;
     setup.observer.prepared(plan);
@@ -74,7 +74,7 @@ fn dry_run(setup: &Setup, plan: &Plan, json: bool) -> Result<ExitCode, Failed> {
 
 /// Joins the fleet: the coordinator gathers the other ranks; a shard that does not wait for others
 /// is stated in the result.
-fn take_part(
+fn join_fleet(
     setup: &mut Setup,
     role: FleetRole,
     plan: &Plan,
@@ -86,56 +86,57 @@ fn take_part(
             Err(Failed::usage("several runs of a fleet need a coordinator")
                 .hint("add --rendezvous HOST:PORT of rank 0, or use --shard auto"))
         }
-        FleetRole::Shard(shard) => Ok(Some(alone(shard, plan)?)),
+        FleetRole::Shard(shard) => Ok(Some(lone_shard(shard, plan)?)),
         FleetRole::Coordinator(meeting) => {
-            setup.lab.runner = Box::new(meeting.gather(setup, plan, is_repeated)?);
+            setup.lab.runner = Box::new(meeting.gather_ranks(setup, plan, is_repeated)?);
             Ok(None)
         }
     }
 }
 
-/// Measures the plan once, and shows what came of it.
-fn once(
+/// Measures the plan once, and prints the result.
+fn measure_once(
     setup: &Setup,
     plan: Plan,
     path: &Path,
     shard: Option<ShardFacts>,
     output: &OutputArgs,
 ) -> Result<ExitCode, Failed> {
-    let prepared = prepare(setup, plan)?;
+    let prepared = prepare_run(setup, plan)?;
     setup.observer.prepared(&prepared.plan);
     let summary = prepared.run(setup, path, RunContext { shard, ..RunContext::default() })?;
-    report::keep_run(path, &summary);
-    show(output, path, &report::json(&summary), || {
-        goodput_report::text(&summary, output.detail())
+    report::write_run_page(path, &summary);
+    show_result(output, path, &report::to_json(&summary), || {
+        goodput_report::run_text(&summary, output.detail_level())
     })?;
-    Ok(ExitCode::from(code(&summary)))
+    Ok(ExitCode::from(exit_code(&summary)))
 }
 
-/// Measures the plan several times, and shows what the runs say together. The worst of them decides.
-fn repeatedly(
+/// Measures the plan several times, and prints the combined result. The worst run decides the exit
+/// code.
+fn run_repeatedly(
     setup: &Setup,
     plan: &Plan,
     path: &Path,
     times: u32,
     output: &OutputArgs,
 ) -> Result<ExitCode, Failed> {
-    let RunSeries { summaries, failed } = repeat(setup, plan, path, times)?;
-    let found = repeats(&summaries);
-    report::keep_repeats(path, &found);
-    show(output, path, &report::json(&found), || {
-        goodput_report::repeats_text(&found, output.detail())
+    let RunSeries { summaries, failed } = measure_repeats(setup, plan, path, times)?;
+    let found = summarize_repeats(&summaries);
+    report::write_repeats_page(path, &found);
+    show_result(output, path, &report::to_json(&found), || {
+        goodput_report::repeats_text(&found, output.detail_level())
     })?;
     if let Some(failed) = failed {
         return Err(failed);
     }
     let stopped = setup.interrupt.is_interrupted().then_some(exit::INTERRUPTED);
-    let codes = summaries.iter().map(code).chain(stopped);
-    Ok(ExitCode::from(codes.max_by_key(|code| weight(*code)).unwrap_or(exit::OK)))
+    let codes = summaries.iter().map(exit_code).chain(stopped);
+    Ok(ExitCode::from(codes.max_by_key(|code| code_severity(*code)).unwrap_or(exit::OK)))
 }
 
 /// How bad an exit code is: stopped, target gone, void, anything else, good.
-fn weight(code: u8) -> u8 {
+fn code_severity(code: u8) -> u8 {
     match code {
         exit::INTERRUPTED => 4,
         exit::TARGET => 3,
@@ -145,8 +146,8 @@ fn weight(code: u8) -> u8 {
     }
 }
 
-/// What the process ends with.
-pub(crate) fn code(summary: &Summary) -> u8 {
+/// The exit code of the process.
+pub(crate) fn exit_code(summary: &Summary) -> u8 {
     // What came in after a stop by the rule may widen it a little.
     let by_rule = summary.run.ended_by == Some(EndedBy::Until);
     let is_sure =
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn the_worst_code_weighs_most() {
         let mut codes = [0, 5, 130, 4, 3];
-        codes.sort_by_key(|code| weight(*code));
+        codes.sort_by_key(|code| code_severity(*code));
         assert_eq!(codes, [0, 4, 5, 3, 130]);
     }
 }

@@ -37,16 +37,16 @@ impl RunPrinter {
         Self { notes: Printer::new(quiet), listen, progress, drawn: Drawn::default() }
     }
 
-    fn say(&self, line: &str) {
-        output::note(line);
-        self.drawn.leave();
+    fn print_line(&self, line: &str) {
+        output::print_note(line);
+        self.drawn.stop_redrawing();
     }
 }
 
 impl Observer for RunPrinter {
     fn event(&self, event: Event) {
         if self.notes.print(event) {
-            self.drawn.leave();
+            self.drawn.stop_redrawing();
         }
     }
 
@@ -58,8 +58,8 @@ impl Observer for RunPrinter {
             && !self.notes.quiet
             && !has_sessions
         {
-            let goals = goodput_stats::goals(plan);
-            output::note(&goodput_report::confidence_before(&goals, rate));
+            let goals = goodput_stats::watch_goals(plan);
+            output::print_note(&goodput_report::samples_needed_text(&goals, rate));
         }
     }
 
@@ -73,14 +73,14 @@ impl Observer for RunPrinter {
             Some(_) if run.is_silent => {}
             Some(progress) => match progress.screen().and_then(|screen| screen.follow(run)) {
                 Some(following) => sinks.push(Box::new(following)),
-                None => sinks.push(Box::new(ProgressLine::new(run, progress.is_rewritten()))),
+                None => sinks.push(Box::new(ProgressLine::new(run, progress.rewrites_line()))),
             },
         }
         sinks
     }
 
     fn saved(&self, folder: &Path, summary: &Summary) {
-        report::keep_run(folder, summary);
+        report::write_run_page(folder, summary);
     }
 
     fn comparison(&self, progress: &CompareProgress<'_>) {

@@ -34,7 +34,7 @@ pub(crate) enum Progress {
 }
 
 impl Progress {
-    /// As it was asked for, and as the terminal allows.
+    /// Chooses what was requested, as far as the terminal allows it.
     pub(crate) fn new(
         how: ScreenName,
         quiet: bool,
@@ -44,7 +44,7 @@ impl Progress {
         use std::io::IsTerminal;
         match how {
             _ if quiet => Self::None,
-            ScreenName::Auto if terminal::is_fit() => {
+            ScreenName::Auto if terminal::can_show_screen() => {
                 Self::Screen(Screen(LatestSnapshot::new(verb, interrupt)))
             }
             ScreenName::Auto | ScreenName::Line if std::io::stderr().is_terminal() => Self::Line,
@@ -53,7 +53,7 @@ impl Progress {
     }
 
     /// Whether a line is rewritten. A screen that could not be had leaves the terminal to the line.
-    pub(crate) fn is_rewritten(&self) -> bool {
+    pub(crate) fn rewrites_line(&self) -> bool {
         matches!(self, Self::Line | Self::Screen(_))
     }
 
@@ -79,43 +79,43 @@ impl Screen {
     /// Shows a run from here on. None if the terminal cannot be had.
     pub(crate) fn follow(&self, run: &UpcomingRun<'_>) -> Option<ScreenRun> {
         let following = self.0.follow(run);
-        self.is_drawn().then_some(following)
+        self.ensure_drawing().then_some(following)
     }
 
     /// Shows traffic that is not ours as it is now. Whether the terminal can be had.
     pub(crate) fn show_traffic(&self, title: String, run: LiveRunView) -> bool {
         self.0.set_traffic(title, run);
-        self.is_drawn()
+        self.ensure_drawing()
     }
 
     /// Whether there is a thread that draws, started now where there was none.
-    fn is_drawn(&self) -> bool {
+    fn ensure_drawing(&self) -> bool {
         let own = self.clone();
         let builder = std::thread::Builder::new().name("screen".to_owned());
-        terminal::is_drawn(|canvas| builder.spawn(move || own.show(canvas)))
+        terminal::ensure_drawing(|canvas| builder.spawn(move || own.draw_until_over(canvas)))
     }
 
-    /// Draws until it is over, or the terminal went away.
-    fn show(&self, mut canvas: Canvas) {
+    /// Draws until the screen is closed or the terminal is gone.
+    fn draw_until_over(&self, mut canvas: Canvas) {
         let (mut keys, mut next) = (Keys::default(), now());
-        while !terminal::is_over() {
-            let whose = *terminal::hold();
+        while !terminal::is_drawing_over() {
+            let whose = *terminal::lock_owner();
             if whose == Whose::Back {
                 return;
             }
             if whose == Whose::Lent {
-                canvas.spoil();
+                canvas.mark_stale();
                 pause(Nanos::from_millis(20));
                 continue;
             }
             if now() >= next {
                 next = now() + EVERY;
-                let view = self.view(&keys, now(), notes::lines(), output::has_color());
-                if canvas.draw(|frame| goodput_monitor::draw(&view, frame)).is_err() {
+                let view = self.view(&keys, now(), notes::held_lines(), output::has_color());
+                if canvas.draw(|frame| goodput_monitor::draw_screen(&view, frame)).is_err() {
                     break;
                 }
             }
-            match keys.wait(LOOK, || signals::hear(self.interrupt())) {
+            match keys.wait_for_key(LOOK, || signals::handle_stop(self.interrupt())) {
                 Ok(true) => next = next.min(now() + AFTER_KEY),
                 Ok(false) => {}
                 // Where no key is read, Ctrl-C must be a signal again.
@@ -123,6 +123,6 @@ impl Screen {
             }
         }
         // Tried once more at the end where the terminal does not take it now.
-        terminal::give_back();
+        terminal::give_back_terminal();
     }
 }

@@ -16,7 +16,7 @@ use crate::{output, plan, signals};
 /// Starts the server, waits until it answers, and stops it; each step is said in a line of JSON.
 pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
     let trial = ColdStartTrial {
-        plan: plan(args)?,
+        plan: cold_start_plan(args)?,
         command: &args.serve,
         values: args.value.iter().cloned().collect(),
         log: &args.log,
@@ -27,17 +27,17 @@ pub(crate) fn cold_start(args: &ColdStartArgs) -> Result<ExitCode, Failed> {
             let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
         }),
     };
-    let say = |step: &ColdStartStep| output::data(format!("{}\n", json!(step)).as_bytes());
-    trial.run(&signals::interrupt(), say)?;
+    let say = |step: &ColdStartStep| output::print_data(format!("{}\n", json!(step)).as_bytes());
+    trial.measure_cold_start(&signals::interrupt_on_signals(), say)?;
     Ok(ExitCode::from(exit::OK))
 }
 
 /// That of a run with these flags.
-fn plan(args: &ColdStartArgs) -> Result<Plan, Failed> {
+fn cold_start_plan(args: &ColdStartArgs) -> Result<Plan, Failed> {
     let words = ["goodput", "run", &args.target, "--rate", "1"].into_iter();
     let words = words.chain(args.run.iter().map(String::as_str));
     match Arguments::try_parse_from(words).map(|arguments| arguments.verb) {
-        Ok(Verb::Run(args)) => plan::resolve(&args),
+        Ok(Verb::Run(args)) => plan::resolve_plan(&args),
         Ok(_) => Err(Failed::internal("the arguments do not describe a run")),
         Err(error) => Err(Failed::usage(error.to_string())),
     }
@@ -49,7 +49,8 @@ const NOT_STARTED: u8 = 127;
 /// Runs a server for another goodput; ends with its status.
 pub(crate) fn supervise(args: &SuperviseArgs) -> Result<ExitCode, Failed> {
     let mut out = std::io::stdout().lock();
-    let exit = goodput_lab::serve::supervise(&args.command, &args.log, args.grace, &mut out)?;
+    let exit =
+        goodput_lab::serve::supervise_server(&args.command, &args.log, args.grace, &mut out)?;
     Ok(ExitCode::from(match exit {
         None => NOT_STARTED,
         Some(Exit::Code(code)) => u8::try_from(code).unwrap_or(1),

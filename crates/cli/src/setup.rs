@@ -33,7 +33,7 @@ impl Setup {
     /// Ready to run.
     pub(crate) fn new(quiet: bool, may_ask: bool) -> Self {
         let printer = Arc::new(RunPrinter::new(quiet));
-        let lab = Lab::new(printer.clone(), signals::interrupt());
+        let lab = Lab::new(printer.clone(), signals::interrupt_on_signals());
         Self {
             quiet,
             lab: Lab { may_ask, build: Some(build::facts()), command: typed_command(), ..lab },
@@ -41,25 +41,25 @@ impl Setup {
         }
     }
 
-    /// The same, with progress shown as it was asked for.
-    pub(crate) fn showing(self, args: &OutputArgs, verb: &'static str) -> Self {
+    /// Shows progress as the flags ask.
+    pub(crate) fn with_progress(self, args: &OutputArgs, verb: &'static str) -> Self {
         let progress = Progress::new(args.screen, self.quiet, verb, &self.lab.interrupt);
         let _ = self.printer.progress.set(progress);
         self
     }
 
-    /// The same, with what happens around every run.
-    pub(crate) fn hooked(mut self, args: &EndpointArgs) -> Result<Self, Failed> {
+    /// Adds the hooks that run around every run.
+    pub(crate) fn with_hooks(mut self, args: &EndpointArgs) -> Result<Self, Failed> {
         let args = &args.hooks;
         let (before, after) = (args.before_cmd.clone(), args.after_cmd.clone());
         self.lab.hooks = Hooks::new(before, after, args.profile, args.traces.as_deref())?;
         Ok(self)
     }
 
-    /// The same, shown while it runs, where that was asked for. A dry run is not.
-    pub(crate) fn listening(self, args: &EndpointArgs) -> Result<Self, Failed> {
+    /// Serves the metrics page of `--metrics-listen`, if requested. A dry run has none.
+    pub(crate) fn with_metrics_page(self, args: &EndpointArgs) -> Result<Self, Failed> {
         if let Some(address) = args.hooks.metrics_listen {
-            let _ = self.printer.listen.set(listen::start(address, self.quiet)?);
+            let _ = self.printer.listen.set(listen::start_metrics_page(address, self.quiet)?);
         }
         Ok(self)
     }

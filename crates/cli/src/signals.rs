@@ -26,12 +26,12 @@ pub(crate) fn stop_with_parent() {
 }
 
 /// The user's wish to stop, by signals from the first run on until the process ends.
-pub(crate) fn interrupt() -> Interrupt {
-    Interrupt::new(listen)
+pub(crate) fn interrupt_on_signals() -> Interrupt {
+    Interrupt::new(listen_for_signals)
 }
 
 /// Listens for signals on a thread of its own until the process ends.
-fn listen(interrupt: &Interrupt) -> std::io::Result<()> {
+fn listen_for_signals(interrupt: &Interrupt) -> std::io::Result<()> {
     let interrupt = interrupt.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
@@ -43,41 +43,41 @@ fn listen(interrupt: &Interrupt) -> std::io::Result<()> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async move {
             loop {
-                next(&mut signals).await;
-                hear(&interrupt);
+                next_signal(&mut signals).await;
+                handle_stop(&interrupt);
             }
         });
     })?;
     Ok(())
 }
 
-/// The user wants to stop, by a signal or a key.
-pub(crate) fn hear(interrupt: &Interrupt) {
-    match interrupt.press() {
+/// Handles the user's wish to stop, by a signal or a key.
+pub(crate) fn handle_stop(interrupt: &Interrupt) {
+    match interrupt.escalate() {
         Stopping::Next => {
-            output::note(
+            output::print_note(
                 "\nstopping: sending no more requests (press Ctrl-C again to exit at once)",
             );
         }
-        Stopping::Sending => output::note(
+        Stopping::Sending => output::print_note(
             "\nstopping: waiting for answers, sending no requests (press Ctrl-C again to stop at once)",
         ),
         Stopping::AtOnce => {
-            output::note("\nstopping at once (press Ctrl-C again to exit without a report)");
+            output::print_note("\nstopping at once (press Ctrl-C again to exit without a report)");
         }
-        Stopping::Leave => leave(),
+        Stopping::Leave => exit_interrupted(),
     }
 }
 
 #[expect(clippy::exit, reason = "the user does not want to wait for a server that does not answer")]
-fn leave() {
-    crate::terminal::abandon();
+fn exit_interrupted() {
+    crate::terminal::abandon_screen();
     std::process::exit(i32::from(exit::INTERRUPTED));
 }
 
 /// Waits for a signal to stop, and looks after something every so often; ends too when that is
 /// over.
-pub(crate) fn until_stopped(
+pub(crate) fn wait_until_stopped(
     every: std::time::Duration,
     mut goes_on: impl FnMut() -> bool,
 ) -> std::io::Result<()> {
@@ -86,7 +86,7 @@ pub(crate) fn until_stopped(
         let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         let mut signals = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>()?;
         while goes_on() {
-            if tokio::time::timeout(every, next(&mut signals)).await.is_ok() {
+            if tokio::time::timeout(every, next_signal(&mut signals)).await.is_ok() {
                 break;
             }
         }
@@ -114,14 +114,14 @@ impl SignalStreams {
 
     /// Hears each signal, whatever it means; without one, looks up every so often. Goes on while
     /// `heard` says so.
-    pub(crate) fn hear(
+    pub(crate) fn for_each_signal(
         mut self,
         every: std::time::Duration,
         mut heard: impl FnMut(Option<SignalKind>) -> bool,
     ) {
         self.runtime.block_on(async {
             loop {
-                let next = tokio::time::timeout(every, next(&mut self.signals)).await;
+                let next = tokio::time::timeout(every, next_signal(&mut self.signals)).await;
                 if !heard(next.ok().map(|place| self.kinds[place])) {
                     return;
                 }
@@ -131,7 +131,7 @@ impl SignalStreams {
 }
 
 /// The next of several signals, by its place among them.
-async fn next(signals: &mut [Signal]) -> usize {
+async fn next_signal(signals: &mut [Signal]) -> usize {
     std::future::poll_fn(|cx| {
         let any = signals.iter_mut().position(|signal| signal.poll_recv(cx).is_ready());
         any.map_or(std::task::Poll::Pending, std::task::Poll::Ready)

@@ -1,4 +1,4 @@
-//! `goodput stats`: what a column of numbers says.
+//! `goodput stats`: the statistics of a column of numbers.
 
 use std::process::ExitCode;
 
@@ -15,12 +15,12 @@ pub(crate) fn stats(args: &StatsArgs) -> Result<ExitCode, Failed> {
     let columns = goodput_dataset::load_numbers(&args.file, &wanted)
         .map_err(|error| dataset_failed(&error).or_hint("goodput stats --help has examples"))?;
     let values = columns.into_iter().next().unwrap_or_default();
-    let percentiles = plan::percentiles(args.percentiles.as_deref());
+    let percentiles = plan::percentiles_or_default(args.percentiles.as_deref());
     let column = NumberColumn::from_values(&values, &percentiles, args.early_stopping);
     if args.json {
-        output::data(report::json(&column).as_bytes())?;
+        output::print_data(report::to_json(&column).as_bytes())?;
     } else {
-        output::page(&goodput_report::column_text(&column))?;
+        output::print_page(&goodput_report::column_text(&column))?;
     }
     Ok(ExitCode::from(exit::OK))
 }

@@ -86,8 +86,8 @@ impl Canvas {
         Ok(Self { terminal, sheet, is_stale: false })
     }
 
-    /// What a command left there is not what was drawn last.
-    pub(crate) fn spoil(&mut self) {
+    /// Marks the terminal as not showing what was drawn last, after a command has written to it.
+    pub(crate) fn mark_stale(&mut self) {
         self.is_stale = true;
     }
 
@@ -102,11 +102,11 @@ impl Canvas {
         self.terminal.draw(picture)?;
         let drawn =
             std::mem::take(&mut *self.sheet.0.lock().unwrap_or_else(PoisonError::into_inner));
-        let Some(_pen) = patiently() else {
+        let Some(_pen) = lock_pen() else {
             self.is_stale = true;
             return Ok(());
         };
-        if *hold() != Whose::Ours {
+        if *lock_owner() != Whose::Ours {
             self.is_stale = true;
             return Ok(());
         }
@@ -120,7 +120,7 @@ impl Canvas {
 }
 
 /// Whether a screen can be shown: stderr and stdin are the terminal, and it is ours to read from.
-pub(crate) fn is_fit() -> bool {
+pub(crate) fn can_show_screen() -> bool {
     let term = std::env::var_os("TERM").unwrap_or_default();
     let stdin = io::stdin();
     // A job in the background that reads a key is stopped by its shell.
@@ -135,106 +135,106 @@ pub(crate) fn is_fit() -> bool {
 }
 
 /// Takes the terminal; none if it cannot be had, or was given back already.
-fn take() -> Option<Canvas> {
+fn take_terminal() -> Option<Canvas> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            give_back_terminal();
             before(panic);
         }));
     });
-    let _pen = patiently()?;
-    if *hold() != Whose::Free {
+    let _pen = lock_pen()?;
+    if *lock_owner() != Whose::Free {
         return None;
     }
-    let Ok(canvas) = enter().and_then(|()| Canvas::new()) else {
-        leave();
-        *hold() = Whose::Back;
+    let Ok(canvas) = enter_screen().and_then(|()| Canvas::new()) else {
+        leave_screen();
+        *lock_owner() = Whose::Back;
         return None;
     };
-    *hold() = Whose::Ours;
-    notes::keep();
+    *lock_owner() = Whose::Ours;
+    notes::start_holding();
     Some(canvas)
 }
 
-/// Gives the terminal back, and says what was kept meanwhile; whether the terminal took it. The first
-/// time that it does counts.
-pub(crate) fn give_back() -> bool {
-    back(leave)
+/// Gives the terminal back, and prints the lines that were held back. Returns whether the terminal
+/// accepted it; only the first success counts.
+pub(crate) fn give_back_terminal() -> bool {
+    give_back_with(leave_screen)
 }
 
 /// The same where something is to be printed next, which would have to wait for the terminal too.
-pub(crate) fn give_back_at_last() {
-    back(|| {
-        let _ = leave() || io::stderr().write_all(&reset_sequence()).is_ok();
+pub(crate) fn give_back_before_print() {
+    give_back_with(|| {
+        let _ = leave_screen() || io::stderr().write_all(&reset_sequence()).is_ok();
         true
     });
 }
 
-fn back(leave: impl FnOnce() -> bool) -> bool {
-    let _pen = patiently();
-    let was = *hold();
+fn give_back_with(leave: impl FnOnce() -> bool) -> bool {
+    let _pen = lock_pen();
+    let was = *lock_owner();
     if was == Whose::Free {
         return true;
     }
     if was == Whose::Ours && !leave() {
         return false;
     }
-    *hold() = Whose::Back;
-    notes::release();
+    *lock_owner() = Whose::Back;
+    notes::print_held();
     true
 }
 
 /// Whether there is a thread that draws, started now where there was none.
-pub(crate) fn is_drawn(spawn: impl FnOnce(Canvas) -> io::Result<JoinHandle<()>>) -> bool {
-    let mut thread = thread();
+pub(crate) fn ensure_drawing(spawn: impl FnOnce(Canvas) -> io::Result<JoinHandle<()>>) -> bool {
+    let mut thread = lock_thread();
     if let Some(thread) = thread.as_ref() {
-        return !thread.is_finished() && *hold() != Whose::Back;
+        return !thread.is_finished() && *lock_owner() != Whose::Back;
     }
-    let Some(canvas) = take() else { return false };
+    let Some(canvas) = take_terminal() else { return false };
     *thread = spawn(canvas).ok();
     if thread.is_none() {
-        give_back();
+        give_back_terminal();
     }
     thread.is_some()
 }
 
 /// Whether the thread that draws is to end.
-pub(crate) fn is_over() -> bool {
+pub(crate) fn is_drawing_over() -> bool {
     IS_OVER.load(Ordering::Relaxed)
 }
 
-fn thread() -> MutexGuard<'static, Option<JoinHandle<()>>> {
+fn lock_thread() -> MutexGuard<'static, Option<JoinHandle<()>>> {
     THREAD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends the screen, and gives the terminal back with everything said that was kept meanwhile. To be
 /// called before anything is printed; without a screen it does nothing.
-pub(crate) fn close() {
+pub(crate) fn close_screen() {
     IS_OVER.store(true, Ordering::Relaxed);
-    if let Some(thread) = thread().take() {
+    if let Some(thread) = lock_thread().take() {
         // It may wait for a terminal that takes nothing.
         let end = now() + LAST;
         while !thread.is_finished() && now() < end {
             pause(Nanos::from_millis(1));
         }
     }
-    give_back_at_last();
+    give_back_before_print();
 }
 
 /// The same without waiting for the thread, which may be the one that calls, nor for a terminal that
 /// takes nothing.
-pub(crate) fn abandon() {
-    give_back();
+pub(crate) fn abandon_screen() {
+    give_back_terminal();
 }
 
-/// Whose it is, held for a moment only.
-pub(crate) fn hold() -> MutexGuard<'static, Whose> {
+/// Locks the owner of the terminal, for a moment only.
+pub(crate) fn lock_owner() -> MutexGuard<'static, Whose> {
     WHOSE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn patiently() -> Option<MutexGuard<'static, ()>> {
+fn lock_pen() -> Option<MutexGuard<'static, ()>> {
     for _ in 0..TRIES {
         match PEN.try_lock() {
             Ok(pen) => return Some(pen),
@@ -249,35 +249,37 @@ fn patiently() -> Option<MutexGuard<'static, ()>> {
 pub(crate) struct Lent(());
 
 /// Lends the terminal, where it is ours.
-pub(crate) fn lend() -> Lent {
-    let _pen = patiently();
-    if *hold() == Whose::Ours {
-        leave();
-        *hold() = Whose::Lent;
+pub(crate) fn lend_terminal() -> Lent {
+    let _pen = lock_pen();
+    if *lock_owner() == Whose::Ours {
+        leave_screen();
+        *lock_owner() = Whose::Lent;
     }
     Lent(())
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let _pen = patiently();
-        if *hold() == Whose::Lent {
+        let _pen = lock_pen();
+        if *lock_owner() == Whose::Lent {
             // What was written of it is taken back where the rest does not get there.
-            let whose = if enter().is_ok() || !leave() { Whose::Ours } else { Whose::Back };
-            *hold() = whose;
+            let whose =
+                if enter_screen().is_ok() || !leave_screen() { Whose::Ours } else { Whose::Back };
+            *lock_owner() = whose;
         }
     }
 }
 
-fn enter() -> io::Result<()> {
+fn enter_screen() -> io::Result<()> {
     let mut bytes = Vec::new();
     queue!(bytes, EnterAlternateScreen, Hide)?;
     enable_raw_mode()?;
     write_patiently(io::stderr(), &bytes, &PATIENCE)
 }
 
-/// Whether the terminal took it. One that went away must not end the run.
-fn leave() -> bool {
+/// Leaves the screen. Returns whether the terminal accepted it: one that is gone must not end the
+/// run.
+fn leave_screen() -> bool {
     let written = write_patiently(io::stderr(), &reset_sequence(), &PATIENCE);
     let _ = disable_raw_mode();
     written.is_ok()

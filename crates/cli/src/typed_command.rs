@@ -1,6 +1,6 @@
 //! The command line as it was typed, for the result that it begins: without secrets.
 
-use goodput_lab::serve::{is_secret, without_secrets};
+use goodput_lab::serve::{is_secret_name, without_secrets};
 use goodput_lab::shell_word;
 use goodput_model::{REDACTED, url_without_secrets};
 
@@ -47,7 +47,7 @@ fn value_of(flag: &str, value: &str) -> String {
         return without_secrets(value);
     }
     match value.split_once('=') {
-        Some((name, _)) if flag == "--meta" && is_secret(name) => format!("{name}={REDACTED}"),
+        Some((name, _)) if flag == "--meta" && is_secret_name(name) => format!("{name}={REDACTED}"),
         _ if value.contains("://") => {
             let urls: Vec<String> = value.split(',').map(url_without_secrets).collect();
             urls.join(",")

@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use goodput_report::plain;
+use goodput_report::escape_control;
 use goodput_ui::{Options, ServeEvent, UiError};
 
 use crate::args::UiArgs;
@@ -25,20 +25,20 @@ pub(crate) fn ui(args: &UiArgs) -> Result<ExitCode, Failed> {
     let slo = plan::slo_question(&args.slo)?;
     let render =
         move |folder: &_| report::browser_page(folder, &slo).map_err(|failed| failed.lines());
-    let folder = plain(&args.folder.display().to_string());
-    goodput_ui::serve(&options, Box::new(render), &mut |event| print_event(&folder, event))
-        .map_err(|error| failed(&error))?;
-    signals::until_stopped(LOOK_UP, || true).map_err(|error| failed(&error.into()))?;
+    let folder = escape_control(&args.folder.display().to_string());
+    goodput_ui::serve_results(&options, Box::new(render), &mut |event| print_event(&folder, event))
+        .map_err(|error| ui_failure(&error))?;
+    signals::wait_until_stopped(LOOK_UP, || true).map_err(|error| ui_failure(&error.into()))?;
     Ok(ExitCode::from(exit::OK))
 }
 
 fn print_event(folder: &str, event: &ServeEvent) {
     match event {
         ServeEvent::IndexInMemory => {
-            output::note("note: the folder cannot be written; its index is kept in memory");
+            output::print_note("note: the folder cannot be written; its index is kept in memory");
         }
         ServeEvent::Listening { address, url } => {
-            output::note(&format!("results in {folder}: {url}"));
+            output::print_note(&format!("results in {folder}: {url}"));
             output::warn_if_open(
                 *address,
                 "what is sent is not encrypted; `ssh -L` to a loopback address is safer",
@@ -47,7 +47,7 @@ fn print_event(folder: &str, event: &ServeEvent) {
     }
 }
 
-fn failed(error: &UiError) -> Failed {
+fn ui_failure(error: &UiError) -> Failed {
     let hint = match error {
         UiError::System(_) => return Failed::internal(error.to_string()),
         UiError::Folder(..) => {

@@ -9,13 +9,13 @@ use goodput_model::Verdict;
 
 use crate::args::FileArgs;
 use crate::error::{Failed, exit};
-use crate::report::replace;
+use crate::report::replace_file;
 
 /// Whether the requested files can be written: an hour of work should not end at a wrong path.
 pub(crate) fn check_files(args: &FileArgs) -> Result<(), Failed> {
     let asked = [("--junit", &args.junit), ("--markdown", &args.markdown)];
     for (flag, path) in asked.into_iter().filter_map(|(flag, path)| Some((flag, path.as_ref()?))) {
-        let folder = folder(path);
+        let folder = parent_folder(path);
         let refused = |why: String| Err(Failed::usage(format!("{flag} {}: {why}", path.display())));
         if path.is_dir() {
             return refused("it is a folder".to_owned())
@@ -32,37 +32,37 @@ pub(crate) fn check_files(args: &FileArgs) -> Result<(), Failed> {
 /// Writes the files that were asked for.
 pub(crate) fn write_files(args: &FileArgs, comparison: &Comparison) -> Result<(), Failed> {
     if let Some(path) = &args.junit {
-        replace(path, goodput_report::compare_junit(comparison).as_bytes())?;
+        replace_file(path, goodput_report::compare_junit(comparison).as_bytes())?;
     }
     if let Some(path) = &args.markdown {
-        append(path, &goodput_report::compare_markdown(comparison))?;
+        append_page(path, &goodput_report::compare_markdown(comparison))?;
     }
     Ok(())
 }
 
-/// Puts a page behind what others have written for the same job.
-fn append(path: &Path, page: &str) -> Result<(), Failed> {
+/// Appends a page to what others have written for the same job.
+fn append_page(path: &Path, page: &str) -> Result<(), Failed> {
     let opened = fs::OpenOptions::new().append(true).create(true).open(path);
     let write = |mut file: fs::File| {
         // The page must not begin on the last line of earlier text.
         let gap = if file.metadata()?.len() > 0 { "\n" } else { "" };
         file.write_all(format!("{gap}{}\n", page.trim_end()).as_bytes())
     };
-    opened.and_then(write).map_err(|error| unwritten(path, &error))
+    opened.and_then(write).map_err(|error| write_failure(path, &error))
 }
 
-fn unwritten(path: &Path, error: &io::Error) -> Failed {
+fn write_failure(path: &Path, error: &io::Error) -> Failed {
     Failed::usage(format!("cannot write `{}`: {error}", path.display()))
 }
 
 /// The folder that a file lies in.
-fn folder(path: &Path) -> PathBuf {
+fn parent_folder(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).to_owned()
 }
 
 /// The exit code of a comparison.
-pub(crate) fn code(comparison: &Comparison) -> u8 {
+pub(crate) fn exit_code(comparison: &Comparison) -> u8 {
     match comparison.comparison.state {
         CompareState::Interrupted => return exit::INTERRUPTED,
         CompareState::TargetLost => return exit::TARGET,
@@ -82,16 +82,16 @@ pub(crate) fn code(comparison: &Comparison) -> u8 {
     }
     let gates = &comparison.design.gates;
     if gates.is_empty() {
-        return code_of([comparison.outcome]);
+        return gates_exit_code([comparison.outcome]);
     }
     // What no run has a figure for was not judged, and does not hold.
     let is_judged = |gate: &Gate| comparison.gates.iter().any(|judged| judged.gate == *gate);
     let unjudged = gates.iter().any(|gate| !is_judged(gate)).then_some(FigureOutcome::NoVerdict);
-    code_of(comparison.gates.iter().map(|judged| judged.outcome).chain(unjudged))
+    gates_exit_code(comparison.gates.iter().map(|judged| judged.outcome).chain(unjudged))
 }
 
-/// What is known to be worse counts more than what is not known.
-fn code_of(outcomes: impl IntoIterator<Item = FigureOutcome>) -> u8 {
+/// A figure that is known to be worse counts more than one that is undecided.
+fn gates_exit_code(outcomes: impl IntoIterator<Item = FigureOutcome>) -> u8 {
     let code = |outcome| match outcome {
         FigureOutcome::Better | FigureOutcome::Equivalent => exit::OK,
         FigureOutcome::Inconclusive | FigureOutcome::NoVerdict | FigureOutcome::Described => {
@@ -141,11 +141,11 @@ mod tests {
             (&[NoVerdict], 5),
             (&[NoVerdict, Worse, Better], 4),
         ] {
-            assert_eq!(code(&judged(outcomes)), expected, "{outcomes:?}");
+            assert_eq!(exit_code(&judged(outcomes)), expected, "{outcomes:?}");
         }
         let mut unjudged = judged(&[Better]);
         unjudged.design.gates.push(gate("goodput_rps"));
-        assert_eq!(code(&unjudged), 5, "what the second gate needs was not measured");
+        assert_eq!(exit_code(&unjudged), 5, "what the second gate needs was not measured");
     }
 
     #[test]
@@ -155,7 +155,7 @@ mod tests {
             [(Better, 0), (Equivalent, 0), (Worse, 4), (Inconclusive, 5), (NoVerdict, 5)]
         {
             let comparison = Comparison { outcome, ..Comparison::default() };
-            assert_eq!(code(&comparison), expected, "{outcome:?}");
+            assert_eq!(exit_code(&comparison), expected, "{outcome:?}");
         }
     }
 
@@ -181,7 +181,7 @@ mod tests {
                 ..Comparison::default()
             };
             found.design.same_target = true;
-            code(&found)
+            exit_code(&found)
         };
         assert_eq!(itself("equivalent", Some(&floor)), 0);
         assert_eq!(itself("inconclusive", Some(&floor)), 0);
@@ -197,26 +197,26 @@ mod tests {
             outcome: FigureOutcome::Worse,
             ..Comparison::default()
         };
-        assert_eq!(code(&ended(CompareState::Interrupted, Verdict::Void)), 130);
-        assert_eq!(code(&ended(CompareState::TargetLost, Verdict::Valid)), 3);
-        assert_eq!(code(&ended(CompareState::Complete, Verdict::Void)), 5);
-        assert_eq!(code(&ended(CompareState::Complete, Verdict::Suspect)), 4);
+        assert_eq!(exit_code(&ended(CompareState::Interrupted, Verdict::Void)), 130);
+        assert_eq!(exit_code(&ended(CompareState::TargetLost, Verdict::Valid)), 3);
+        assert_eq!(exit_code(&ended(CompareState::Complete, Verdict::Void)), 5);
+        assert_eq!(exit_code(&ended(CompareState::Complete, Verdict::Suspect)), 4);
     }
 
     #[test]
     fn a_page_stands_behind_what_is_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.md");
-        append(&path, "# one\n").unwrap();
-        append(&path, "# two").unwrap();
+        append_page(&path, "# one\n").unwrap();
+        append_page(&path, "# two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "# one\n\n# two\n");
         let report = folder.path().join("report.xml");
-        replace(&report, b"first").unwrap();
-        replace(&report, b"second").unwrap();
+        replace_file(&report, b"first").unwrap();
+        replace_file(&report, b"second").unwrap();
         assert_eq!(fs::read(&report).unwrap(), b"second");
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().flatten().collect();
         assert_eq!(left.len(), 2, "{left:?}");
-        let nowhere = replace(&folder.path().join("no/report.xml"), b"").unwrap_err();
+        let nowhere = replace_file(&folder.path().join("no/report.xml"), b"").unwrap_err();
         assert!(nowhere.to_string().contains("no/report.xml"), "{nowhere}");
     }
 }

@@ -1,16 +1,16 @@
-//! `goodput workload`: traffic that is looked at, written and converted, but not sent.
+//! `goodput workload`: shows, writes, and converts traffic without sending it.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use goodput_dataset::{ConvertTarget, FileKind, kind_of};
-use goodput_lab::convert::{FileEntries, unknown, write};
+use goodput_dataset::{ConvertTarget, FileKind, file_kind};
+use goodput_lab::convert::{FileEntries, unknown_format_error, write_entries};
 use goodput_lab::dataset_failed;
 use goodput_lab::hub::{self, Hub};
 use goodput_lab::preview::{self, BuiltWorkload};
 use goodput_model::{Keep, Plan};
-use goodput_report::plain;
+use goodput_report::escape_control;
 use goodput_stats::WorkloadView;
 use goodput_workload::Setting;
 
@@ -24,43 +24,43 @@ use crate::{output, plan};
 /// Runs the verb.
 pub(crate) fn workload(verb: &WorkloadVerb) -> Result<ExitCode, Failed> {
     match verb {
-        WorkloadVerb::Show(args) => show(args)?,
-        WorkloadVerb::Make(args) => make(args)?,
-        WorkloadVerb::Convert(args) => convert(args)?,
-        WorkloadVerb::Sample(args) => sample(args)?,
+        WorkloadVerb::Show(args) => show_workload(args)?,
+        WorkloadVerb::Make(args) => make_workload(args)?,
+        WorkloadVerb::Convert(args) => convert_file(args)?,
+        WorkloadVerb::Sample(args) => sample_dataset(args)?,
     }
     Ok(ExitCode::from(exit::OK))
 }
 
 /// `goodput run --dry-run`
 pub(crate) fn dry_run(plan: Plan, hub: &Hub, json: bool) -> Result<ExitCode, Failed> {
-    let view = preview::dry_run(plan, hub)?;
-    output::note("dry run: nothing is sent; this is what would be");
-    print(&view, json)?;
+    let view = preview::preview_run(plan, hub)?;
+    output::print_note("dry run: nothing is sent; this is what would be");
+    print_workload(&view, json)?;
     Ok(ExitCode::from(exit::OK))
 }
 
-fn show(args: &ShowArgs) -> Result<(), Failed> {
+fn show_workload(args: &ShowArgs) -> Result<(), Failed> {
     let mut described = args.workload.clone();
     if let Some(file) = &args.file {
-        describe(&mut described, file)?;
+        set_file_flags(&mut described, file)?;
     }
-    let built = build(&described, &args.amount)?;
-    print(&built.preview(args.amount.num_requests), args.json)
+    let built = build_workload(&described, &args.amount)?;
+    print_workload(&built.preview(args.amount.num_requests), args.json)
 }
 
 /// Prints the first requests of a workload, as a page or as JSON.
-fn print(view: &WorkloadView, json: bool) -> Result<(), Failed> {
+fn print_workload(view: &WorkloadView, json: bool) -> Result<(), Failed> {
     if json {
         let page = serde_json::to_string_pretty(view)
             .map_err(|error| Failed::internal(error.to_string()))?;
-        return output::data((page + "\n").as_bytes());
+        return output::print_data((page + "\n").as_bytes());
     }
-    output::page(&goodput_report::workload_text(view))
+    output::print_page(&goodput_report::workload_text(view))
 }
 
-/// Says in flags what a file is.
-fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
+/// Sets the flags that describe this file.
+fn set_file_flags(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
     if plan::is_description(file) {
         file.clone_into(&mut args.workload);
         return Ok(());
@@ -73,7 +73,7 @@ fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
         args.trace.trace = Some(file.to_owned());
         return Ok(());
     }
-    match kind_of(Path::new(file)).map_err(|error| dataset_failed(&error))? {
+    match file_kind(Path::new(file)).map_err(|error| dataset_failed(&error))? {
         FileKind::Frozen => file.clone_into(&mut args.workload),
         FileKind::Trace => args.trace.trace = Some(file.to_owned()),
         FileKind::Dataset => args.data.dataset = Some(file.to_owned()),
@@ -82,7 +82,7 @@ fn describe(args: &mut WorkloadArgs, file: &str) -> Result<(), Failed> {
 }
 
 /// The workload that the flags describe.
-fn build(args: &WorkloadArgs, amount: &AmountArgs) -> Result<BuiltWorkload, Failed> {
+fn build_workload(args: &WorkloadArgs, amount: &AmountArgs) -> Result<BuiltWorkload, Failed> {
     let plan = plan::workload(args)?;
     let keep = match args.trace.replay {
         ReplayName::Timestamps => Keep::Timestamps,
@@ -97,15 +97,15 @@ fn build(args: &WorkloadArgs, amount: &AmountArgs) -> Result<BuiltWorkload, Fail
     BuiltWorkload::new(plan, setting, &Hub::new(Arc::new(Printer::new(false))))
 }
 
-fn make(args: &MakeArgs) -> Result<(), Failed> {
-    let built = build(&args.workload, &args.amount)?;
+fn make_workload(args: &MakeArgs) -> Result<(), Failed> {
+    let built = build_workload(&args.workload, &args.amount)?;
     let AmountArgs { seed, num_requests, .. } = args.amount;
     let header = built.freeze(&args.output, seed, num_requests)?;
     let workload = &built.workload;
-    for note in workload.notes().iter().chain(&workload.repeats(header.sessions)) {
-        output::note(&plain(&format!("note: {note}")));
+    for note in workload.notes().iter().chain(&workload.repeat_notes(header.sessions)) {
+        output::print_note(&escape_control(&format!("note: {note}")));
     }
-    output::note(&plain(&format!(
+    output::print_note(&escape_control(&format!(
         "{}: {} requests in {} sessions, sha256 {}",
         args.output.display(),
         header.requests,
@@ -115,16 +115,16 @@ fn make(args: &MakeArgs) -> Result<(), Failed> {
     Ok(())
 }
 
-fn convert(args: &ConvertArgs) -> Result<(), Failed> {
-    let to: ConvertTarget = args.to.parse().map_err(|error| unknown(&error))?;
+fn convert_file(args: &ConvertArgs) -> Result<(), Failed> {
+    let to: ConvertTarget = args.to.parse().map_err(|error| unknown_format_error(&error))?;
     let (form, skip_invalid) = (args.from.as_deref(), args.skip_invalid);
-    let entries = FileEntries { form, skip_invalid, log: args.log.plan() };
-    write(&entries.all(&args.file)?, to, &args.output, &Printer::new(false))
+    let entries = FileEntries { form, skip_invalid, log: args.log.to_plan() };
+    write_entries(&entries.read_all(&args.file)?, to, &args.output, &Printer::new(false))
 }
 
-fn sample(args: &SampleArgs) -> Result<(), Failed> {
+fn sample_dataset(args: &SampleArgs) -> Result<(), Failed> {
     let (form, skip_invalid) = (args.from.as_deref(), args.skip_invalid);
     let entries = FileEntries { form, skip_invalid, ..FileEntries::default() };
-    let loaded = entries.sample(&args.file, args.count, args.seed)?;
-    write(&loaded, ConvertTarget::Messages, &args.output, &Printer::new(false))
+    let loaded = entries.read_sample(&args.file, args.count, args.seed)?;
+    write_entries(&loaded, ConvertTarget::Messages, &args.output, &Printer::new(false))
 }

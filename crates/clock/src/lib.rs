@@ -5,7 +5,7 @@
 //!   tasks wait (think times, the simulated engine).
 //!
 //! The runtime's own timer is not used for either: its grain is one millisecond and it rounds up. It
-//! is good enough for limits: [`unless`] ends work that may keep the runtime busy.
+//! is good enough for limits: [`run_until`] ends work that may keep the runtime busy.
 //! Never the wall clock: an NTP step would move a whole schedule.
 
 mod limit;
@@ -13,8 +13,8 @@ mod priority;
 mod timer;
 mod wait;
 
-pub use limit::{unless, until};
-pub use priority::{be_prompt, give_way};
+pub use limit::{run_until, wait_until};
+pub use priority::{lower_priority, request_prompt_wakeups};
 pub use timer::{Sleep, Timer};
 pub use wait::{allowed_cpus, pause, pin_to, sleep_until};
 
@@ -25,16 +25,16 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The present instant on `CLOCK_MONOTONIC`.
 pub fn now() -> Nanos {
-    read(ClockId::Monotonic)
+    read_clock(ClockId::Monotonic)
 }
 
 /// The time of day in RFC 3339, to the second. A machine that believes in a year before 1970 or after 9999
 /// gets the nearest one that can be written.
 pub fn time_of_day() -> String {
-    written(SystemTime::now())
+    to_rfc3339(SystemTime::now())
 }
 
-fn written(time: SystemTime) -> String {
+fn to_rfc3339(time: SystemTime) -> String {
     let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
     humantime::format_rfc3339_seconds(time.clamp(UNIX_EPOCH, last)).to_string()
 }
@@ -42,7 +42,7 @@ fn written(time: SystemTime) -> String {
 /// The present on both clocks: `CLOCK_MONOTONIC`, and Unix time, in which the kernel stamps packets.
 pub fn now_and_unix() -> (Nanos, Nanos) {
     let look = || {
-        let both = (now(), read(ClockId::Realtime));
+        let both = (now(), read_clock(ClockId::Realtime));
         (now() - both.0, both)
     };
     let mut best = look();
@@ -59,7 +59,7 @@ pub fn now_and_unix() -> (Nanos, Nanos) {
 /// Two readings of the clocks within this time are taken for one instant.
 const TOGETHER: Nanos = Nanos::from_micros(1);
 
-fn read(clock: ClockId) -> Nanos {
+fn read_clock(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
@@ -70,9 +70,9 @@ mod tests {
 
     #[test]
     fn a_time_of_day_that_cannot_be_written_is_the_nearest_that_can() {
-        let at = |seconds| written(UNIX_EPOCH + Duration::from_secs(seconds));
+        let at = |seconds| to_rfc3339(UNIX_EPOCH + Duration::from_secs(seconds));
         assert_eq!(at(1_000_000_000), "2001-09-09T01:46:40Z");
-        assert_eq!(written(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00Z");
+        assert_eq!(to_rfc3339(UNIX_EPOCH - Duration::from_secs(1)), "1970-01-01T00:00:00Z");
         assert_eq!(at(253_402_300_800), "9999-12-31T23:59:59Z");
     }
 }

@@ -16,7 +16,7 @@ use crate::now;
 /// that always has bytes to read uses all of that budget up, and in a plain `select!` a timer or a
 /// notice polled behind it would go unheard for as long as the bytes come. Work that is done when its
 /// end comes counts as done.
-pub async fn unless<T, E>(
+pub async fn run_until<T, E>(
     end: impl Future<Output = E>,
     work: impl Future<Output = T>,
 ) -> Result<T, E> {
@@ -31,7 +31,7 @@ pub async fn unless<T, E>(
 
 /// Returns at an instant. Looks at the clock whenever it is polled: a busy runtime gets round to its
 /// own timers late.
-pub async fn until(instant: Nanos) {
+pub async fn wait_until(instant: Nanos) {
     let mut timer = pin!(sleep((instant - now()).into()));
     poll_fn(|cx| if now() >= instant { Poll::Ready(()) } else { timer.as_mut().poll(cx) }).await;
 }
@@ -56,18 +56,18 @@ mod tests {
     fn busy_work_ends_at_its_instant_and_on_a_word() {
         run(async {
             let limit = now() + Nanos::from_millis(20);
-            assert_eq!(unless(until(limit), busy()).await, Err(()));
+            assert_eq!(run_until(wait_until(limit), busy()).await, Err(()));
             assert!(now() >= limit);
             let (tell, told) = tokio::sync::oneshot::channel();
             tell.send("stop").unwrap();
-            assert_eq!(unless(told, busy()).await, Err(Ok("stop")));
+            assert_eq!(run_until(told, busy()).await, Err(Ok("stop")));
         });
     }
 
     #[test]
     fn what_is_done_counts_as_done() {
         run(async {
-            assert_eq!(unless(until(Nanos::ZERO), async { 7 }).await, Ok(7));
+            assert_eq!(run_until(wait_until(Nanos::ZERO), async { 7 }).await, Ok(7));
         });
     }
 }

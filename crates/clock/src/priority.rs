@@ -11,7 +11,7 @@ const SLICE_NS: u64 = 100_000;
 /// Asks the kernel to run the current thread as soon as there is something to do: timers without the
 /// usual slack of 50 µs, and a short time slice, for which Linux since 6.12 interrupts a thread with
 /// a longer one. Where it refuses, the cost is visible as schedule slip.
-pub fn be_prompt() {
+pub fn request_prompt_wakeups() {
     let _ = rustix::thread::set_current_timer_slack(NonZero::new(1));
     set_slice(SLICE_NS);
 }
@@ -48,7 +48,7 @@ fn set_slice(runtime: u64) {
 }
 
 /// Lets other threads go first: for a thread that runs during the load and can wait.
-pub fn give_way() {
+pub fn lower_priority() {
     // No process is named, so it is the calling thread. Without it the thread competes like any
     // other.
     let _ = rustix::process::setpriority_process(None, NICE);
@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn a_prompt_thread_keeps_its_niceness() {
         std::thread::spawn(|| {
-            give_way();
+            lower_priority();
             let before = slice();
-            be_prompt();
+            request_prompt_wakeups();
             assert_eq!(rustix::process::getpriority_process(None), Ok(NICE));
             // A kernel that shows slices has changed it, or does not let threads choose.
             assert!(slice() == Some(SLICE_NS) || slice() == before, "{:?}", slice());
@@ -91,7 +91,7 @@ mod tests {
         };
         let before = policy();
         std::thread::spawn(move || {
-            give_way();
+            lower_priority();
             assert_eq!(policy().0, 10);
             assert_eq!(policy().1, i64::from(libc::SCHED_OTHER));
         })

@@ -69,7 +69,7 @@ impl Timer {
     pub fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let fd = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        let fd = register(fd)?;
+        let fd = register_fd(fd)?;
         let shared = Rc::new(TimerShared { fd, queue: RefCell::default() });
         let weak = Rc::downgrade(&shared);
         tokio::task::spawn_local(async move {
@@ -90,7 +90,7 @@ impl Timer {
 }
 
 #[expect(unsafe_code, reason = "tokio asks for a promise about the descriptor, given below")]
-fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn register_fd(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is open for as long as it lives, always names the same descriptor, and
     // is owned by the `AsyncFd` from here on; nothing hands it out.
     unsafe { AsyncFd::register(fd) }.map_err(io::Error::from)

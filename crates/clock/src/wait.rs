@@ -35,16 +35,16 @@ pub fn sleep_until(instant: Nanos, stopped: impl Fn() -> bool) -> bool {
         if present >= instant {
             return true;
         }
-        sleep((present + SLICE).min(instant));
+        sleep_kernel((present + SLICE).min(instant));
     }
 }
 
 /// Sleeps for about this long. For control loops only.
 pub fn pause(length: Nanos) {
-    sleep(now() + length);
+    sleep_kernel(now() + length);
 }
 
-fn sleep(instant: Nanos) {
+fn sleep_kernel(instant: Nanos) {
     let time = Timespec {
         tv_sec: (instant.0 / 1_000_000_000).cast_signed(),
         tv_nsec: (instant.0 % 1_000_000_000).cast_signed(),

@@ -14,7 +14,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
 
-use goodput_dataset::{DatasetOptions, load};
+use goodput_dataset::{DatasetOptions, load_dataset};
 use goodput_model::random::{Domain, RandomStream};
 
 /// Size of the file that is made.
@@ -58,12 +58,12 @@ fn make(path: &Path) -> Result<(), Box<dyn Error>> {
         let mut stream = RandomStream::new(1, Domain::Text, number);
         let mut item = if number == 0 { Vec::new() } else { b",\n".to_vec() };
         write!(item, r#"{{"id": "conversation_{number}", "conversations": ["#)?;
-        for message in 0..2 + 2 * stream.below(5) {
+        for message in 0..2 + 2 * stream.next_below(5) {
             let from = if message % 2 == 0 { "human" } else { "gpt" };
             let separator = if message == 0 { "" } else { ", " };
             write!(item, r#"{separator}{{"from": "{from}", "value": ""#)?;
-            for _ in 0..20 + stream.below(380) {
-                let word = WORDS.get(stream.below(12) as usize).unwrap_or(&"word ");
+            for _ in 0..20 + stream.next_below(380) {
+                let word = WORDS.get(stream.next_below(12) as usize).unwrap_or(&"word ");
                 item.extend_from_slice(word.as_bytes());
             }
             item.extend_from_slice(b"\"}");
@@ -89,7 +89,7 @@ fn measure(path: &Path, sample: u64) -> Result<(), Box<dyn Error>> {
         ..DatasetOptions::default()
     };
     let begin = goodput_clock::now();
-    let loaded = load(path, &options, &|text| (text.len() / 4) as u32)?;
+    let loaded = load_dataset(path, &options, &|text| (text.len() / 4) as u32)?;
     let seconds = (goodput_clock::now() - begin).as_secs();
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM: unknown");

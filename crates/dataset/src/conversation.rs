@@ -31,7 +31,7 @@ impl<M> Conversation<M> {
     }
 
     /// The next message. A second answer in a row goes before the next question.
-    pub(crate) fn say(&mut self, side: Speaker, message: M) {
+    pub(crate) fn add_message(&mut self, side: Speaker, message: M) {
         match side {
             Speaker::Answering if self.is_asking => {
                 let asked = std::mem::take(&mut self.open);
@@ -76,7 +76,7 @@ mod tests {
                 'a' => Speaker::Answering,
                 _ => Speaker::Other,
             };
-            talk.say(side, letter);
+            talk.add_message(side, letter);
         }
         let turn = |pair: &QuestionAndAnswer<char>| {
             let asked: String = pair.asked.iter().collect();

@@ -64,7 +64,7 @@ pub struct Converted {
 
 impl Converted {
     /// Counts a loss, where it is one.
-    fn lose(&mut self, what: &str, is_lost: bool) {
+    fn count_loss(&mut self, what: &str, is_lost: bool) {
         if is_lost {
             *self.lost.entry(what.to_owned()).or_default() += 1;
         }
@@ -79,12 +79,12 @@ pub fn convert(
 ) -> Result<Converted, DatasetError> {
     let mut converted = Converted::default();
     let done: io::Result<()> = match to {
-        ConvertTarget::Messages => text::messages(loaded, out, &mut converted),
-        ConvertTarget::Prompts => text::prompts(loaded, out, &mut converted),
-        ConvertTarget::Mooncake => times::mooncake(loaded, out, &mut converted),
-        ConvertTarget::Azure => times::azure(loaded, out, &mut converted),
-        ConvertTarget::Burstgpt => times::burstgpt(loaded, out, &mut converted),
-        ConvertTarget::Goodput => times::goodput(loaded, out, &mut converted),
+        ConvertTarget::Messages => text::write_messages(loaded, out, &mut converted),
+        ConvertTarget::Prompts => text::write_prompts(loaded, out, &mut converted),
+        ConvertTarget::Mooncake => times::write_mooncake(loaded, out, &mut converted),
+        ConvertTarget::Azure => times::write_azure(loaded, out, &mut converted),
+        ConvertTarget::Burstgpt => times::write_burstgpt(loaded, out, &mut converted),
+        ConvertTarget::Goodput => times::write_goodput(loaded, out, &mut converted),
     };
     done.and_then(|()| out.flush())
         .map_err(|error| DatasetError::io(Path::new("the output"), "written", &error))?;

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use crate::error::{DatasetError, EntryError, names};
+use crate::error::{DatasetError, EntryError, name_list};
 use crate::first::{first_item, is_parquet};
-use crate::format::{DatasetFormat, extension};
+use crate::format::{DatasetFormat, lowercase_extension};
 use crate::object::JsonObject;
 use crate::prompts::PROMPTS;
 
 /// The form of a dataset.
-pub(crate) fn format_of(
+pub(crate) fn detect_format(
     path: &Path,
     asked: Option<DatasetFormat>,
     prompt_column: Option<&str>,
@@ -24,8 +24,8 @@ pub(crate) fn format_of(
     }
     let (_, first) = first_item(path)?;
     let is_json = first.starts_with(['{', '[']);
-    let known = is_json.then(|| of_object(&first, prompt_column)).flatten();
-    match extension(path).as_str() {
+    let known = is_json.then(|| format_of_object(&first, prompt_column)).flatten();
+    match lowercase_extension(path).as_str() {
         "parquet" => {
             Err(DatasetError::file(path, "is not a Parquet file: it does not begin with `PAR1`"))
         }
@@ -35,13 +35,13 @@ pub(crate) fn format_of(
             Some(format) => Ok(format),
             None if asked.is_some() && is_json => Ok(DatasetFormat::Prompts),
             None if asked.is_some() && extension.is_empty() => Ok(DatasetFormat::Text),
-            None => Err(DatasetError::file(path, unknown_form(&first))),
+            None => Err(DatasetError::file(path, unknown_format_error(&first))),
         },
     }
 }
 
-fn unknown_form(first: &str) -> EntryError {
-    let formats = names(DatasetFormat::ALL.map(DatasetFormat::name));
+fn unknown_format_error(first: &str) -> EntryError {
+    let formats = name_list(DatasetFormat::ALL.map(DatasetFormat::name));
     let hint = format!("name its format: {formats}, and which column has the prompt");
     if !first.starts_with('{') {
         // It may be a log: what people wrote is not quoted.
@@ -56,12 +56,12 @@ fn unknown_form(first: &str) -> EntryError {
             "expected one object on each line, or an array of objects",
         ),
         Ok(object) if object.get("timestamp").is_some() || object.get("schema").is_some() => {
-            let there = names(object.names());
+            let there = name_list(object.names());
             let what = format!("is a trace or a workload, not a dataset; its fields: {there}");
             EntryError::with_hint(what, "replay it as a trace, or run it as a frozen workload")
         }
         Ok(object) => {
-            let there = names(object.names());
+            let there = name_list(object.names());
             EntryError::with_hint(
                 format!(
                     "no field `conversations`, `messages` or `prompt`, expected one of them; \
@@ -74,7 +74,7 @@ fn unknown_form(first: &str) -> EntryError {
 }
 
 /// The form that an object has by its fields.
-fn of_object(text: &str, prompt_column: Option<&str>) -> Option<DatasetFormat> {
+fn format_of_object(text: &str, prompt_column: Option<&str>) -> Option<DatasetFormat> {
     let object: JsonObject<'_> = serde_json::from_str(text).ok()?;
     let has = |name: &str| object.get(name).is_some();
     if prompt_column.is_some_and(|column| {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 
 /// A file that cannot be used. It names the file, the place in it, the field and the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ impl DatasetError {
 
 impl fmt::Display for DatasetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = excerpt(&self.file.to_string_lossy());
+        let file = safe_excerpt(&self.file.to_string_lossy());
         match self.place {
             FilePosition::File => write!(f, "{file}: {}", self.what),
             FilePosition::Line(line) => write!(f, "{file}, line {line}: {}", self.what),
@@ -98,7 +98,7 @@ impl EntryError {
 
     /// A field whose value has the wrong form.
     pub(crate) fn field(name: &str, value: &str, expected: &str) -> Self {
-        let (name, value) = (excerpt(name), excerpt(value));
+        let (name, value) = (safe_excerpt(name), safe_excerpt(value));
         Self::from(format!("field `{name}` is `{value}`, expected {expected}"))
     }
 
@@ -108,7 +108,7 @@ impl EntryError {
         there: impl IntoIterator<Item = &'a str>,
         expected: &str,
     ) -> Self {
-        let (name, there) = (excerpt(name), names(there));
+        let (name, there) = (safe_excerpt(name), name_list(there));
         Self::from(format!("no field `{name}`, expected {expected}; fields there: {there}"))
     }
 }
@@ -126,13 +126,13 @@ impl From<&str> for EntryError {
 }
 
 /// A list of foreign names, the first twenty of them.
-pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn name_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let all: Vec<&str> = names.into_iter().collect();
     if all.is_empty() {
         return "none".to_owned();
     }
     let mut shown: Vec<String> =
-        all.iter().take(20).map(|name| format!("`{}`", excerpt(name))).collect();
+        all.iter().take(20).map(|name| format!("`{}`", safe_excerpt(name))).collect();
     if all.len() > 20 {
         shown.push(format!("and {} more", all.len() - 20));
     }
@@ -145,13 +145,13 @@ mod tests {
 
     #[test]
     fn foreign_text_is_short_and_harmless() {
-        assert_eq!(excerpt("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\u{a}");
-        assert_eq!(excerpt("\u{202e}x"), "\\u{202e}x");
-        assert_eq!(excerpt(&"é".repeat(80)), "é".repeat(80));
-        assert_eq!(excerpt(&"é".repeat(81)), format!("{}…", "é".repeat(79)));
+        assert_eq!(safe_excerpt("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\\u{a}");
+        assert_eq!(safe_excerpt("\u{202e}x"), "\\u{202e}x");
+        assert_eq!(safe_excerpt(&"é".repeat(80)), "é".repeat(80));
+        assert_eq!(safe_excerpt(&"é".repeat(81)), format!("{}…", "é".repeat(79)));
         let many: Vec<String> = (0..23).map(|n| n.to_string()).collect();
-        assert!(names(many.iter().map(String::as_str)).ends_with("`19`, and 3 more"));
-        assert_eq!(names([]), "none");
+        assert!(name_list(many.iter().map(String::as_str)).ends_with("`19`, and 3 more"));
+        assert_eq!(name_list([]), "none");
     }
 
     #[test]

@@ -35,23 +35,23 @@ impl LengthFilter<'_> {
         let mut history = 0u32;
         for turn in &mut entry.turns {
             if turn.output_tokens.is_none() && turn.reply.is_some() {
-                turn.output_tokens = Some(self.messages(turn.reply.as_slice()).max(1));
+                turn.output_tokens = Some(self.count_messages(turn.reply.as_slice()).max(1));
             }
             if self.is_active() {
                 let input = match turn.input_tokens {
                     Some(stated) => stated,
-                    None => history.saturating_add(self.messages(&turn.messages)),
+                    None => history.saturating_add(self.count_messages(&turn.messages)),
                 };
-                if let Some(reason) = self.reason(input, turn) {
+                if let Some(reason) = self.rejection_reason(input, turn) {
                     return Some(reason);
                 }
-                history = input.saturating_add(self.messages(turn.reply.as_slice()));
+                history = input.saturating_add(self.count_messages(turn.reply.as_slice()));
             }
         }
         None
     }
 
-    fn reason(&self, input: u32, turn: &DatasetTurn) -> Option<String> {
+    fn rejection_reason(&self, input: u32, turn: &DatasetTurn) -> Option<String> {
         let below = |least: Option<u32>, n: u32| least.filter(|least| n < *least);
         let above = |most: Option<u32>, n: u32| most.filter(|most| n > *most);
         if let Some(least) = below(self.options.min_input, input) {
@@ -68,11 +68,11 @@ impl LengthFilter<'_> {
             .map(|most| format!("prompt and answer above {most} tokens"))
     }
 
-    fn messages(&self, messages: &[Message]) -> u32 {
-        messages.iter().fold(0, |sum: u32, message| sum.saturating_add(self.message(message)))
+    fn count_messages(&self, messages: &[Message]) -> u32 {
+        messages.iter().fold(0, |sum: u32, message| sum.saturating_add(self.count_message(message)))
     }
 
-    fn message(&self, message: &Message) -> u32 {
+    fn count_message(&self, message: &Message) -> u32 {
         match message {
             Message::Raw(json) => raw_texts(json)
                 .iter()
@@ -90,14 +90,14 @@ impl LengthFilter<'_> {
 fn raw_texts(json: &str) -> Vec<Cow<'_, str>> {
     let Ok(object) = serde_json::from_str::<JsonObject<'_>>(json) else { return Vec::new() };
     let mut texts = Vec::new();
-    if let Some(content) = object.value("content") {
-        if let Ok(text) = crate::object::string("content", content, "") {
+    if let Some(content) = object.non_null("content") {
+        if let Ok(text) = crate::object::parse_string("content", content, "") {
             texts.push(text);
         } else if let Ok(parts) = serde_json::from_str::<Vec<JsonObject<'_>>>(content.get()) {
             let text = |part: &JsonObject<'_>| part.label("text").map(Cow::Owned);
             texts.extend(parts.iter().filter_map(text));
         }
     }
-    texts.extend(object.value("tool_calls").map(|calls| Cow::Borrowed(calls.get())));
+    texts.extend(object.non_null("tool_calls").map(|calls| Cow::Borrowed(calls.get())));
     texts
 }

@@ -7,25 +7,25 @@ use std::path::Path;
 use serde_json::value::RawValue;
 
 use crate::error::{DatasetError, FilePosition};
-use crate::input::{open, open_file};
+use crate::input::{open_file, open_text};
 use crate::items::Items;
 use crate::object::JsonObject;
 use crate::private;
 
 /// The first item of a JSON file, or the first line of another; an object may have several lines.
 pub(crate) fn first_document(path: &Path) -> Result<(FilePosition, String), DatasetError> {
-    first(path, Items::documents(path)?)
+    first_of_items(path, Items::new_documents(path)?)
 }
 
 /// The first item of a JSON file, or the first line of another.
 pub(crate) fn first_item(path: &Path) -> Result<(FilePosition, String), DatasetError> {
-    first(path, Items::new(path, open(path)?)?)
+    first_of_items(path, Items::new(path, open_text(path)?)?)
 }
 
-fn first(path: &Path, mut items: Items) -> Result<(FilePosition, String), DatasetError> {
+fn first_of_items(path: &Path, mut items: Items) -> Result<(FilePosition, String), DatasetError> {
     match items.next(path)? {
         None => Err(DatasetError::file(path, "holds no entries")),
-        Some((place, piece)) => match private::piece(piece) {
+        Some((place, piece)) => match private::text_or_fault(piece) {
             Ok(text) => Ok((place, text.trim().to_owned())),
             Err(fault) => Err(DatasetError::new(path, place, fault)),
         },

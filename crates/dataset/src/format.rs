@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use goodput_model::{closest, excerpt};
+use goodput_model::{closest_name, safe_excerpt};
 
-use crate::error::names;
+use crate::error::name_list;
 
 /// Forms of datasets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,11 +114,11 @@ pub(crate) fn by_name<T: Copy>(
     let wanted = text.trim();
     let known = || all.iter().map(|one| name(*one));
     all.iter().copied().find(|one| name(*one) == wanted).ok_or_else(|| UnknownFormat {
-        name: excerpt(text),
+        name: safe_excerpt(text),
         what,
-        expected: match closest(wanted, known()) {
+        expected: match closest_name(wanted, known()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("expected one of {}", names(known())),
+            None => format!("expected one of {}", name_list(known())),
         },
     })
 }
@@ -137,6 +137,6 @@ impl FromStr for TraceFormat {
     }
 }
 
-pub(crate) fn extension(path: &Path) -> String {
+pub(crate) fn lowercase_extension(path: &Path) -> String {
     path.extension().map(|text| text.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }

@@ -11,12 +11,12 @@ use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use goodput_model::{Nanos, Session, excerpt};
+use goodput_model::{Nanos, Session, safe_excerpt};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::error::{DatasetError, EntryError, FilePosition};
-use crate::input::{BoundedLines, LONGEST, hex, open, too_long};
+use crate::input::{BoundedLines, LONGEST, open_text, to_hex, too_long_error};
 use crate::object::json_fault;
 use mirror::{SessionMirror, SharedTexts};
 
@@ -75,7 +75,7 @@ impl FrozenWriter {
             sha256: "0".repeat(64),
             ..header.clone()
         };
-        let room = json(path, &widest)?.len();
+        let room = to_json(path, &widest)?.len();
         // Prompts may be private: only the user may read the file.
         let file =
             File::options().write(true).create(true).truncate(true).mode(0o600).open(&partial);
@@ -84,28 +84,28 @@ impl FrozenWriter {
         let header = FrozenHeader { schema: SCHEMA.to_owned(), sessions: 0, requests: 0, ..header };
         let mut writer = Self { path: path.to_owned(), partial, out, header, room, hash };
         let blank = format!("{:room$}\n", "");
-        writer.put(blank.as_bytes())?;
+        writer.write_bytes(blank.as_bytes())?;
         Ok(writer)
     }
 
     /// Writes a session, and when it arrives where the workload says so.
     pub fn write(&mut self, at: Option<Nanos>, session: &Session) -> Result<(), DatasetError> {
-        let mut line = json(&self.path, &SessionMirror::new(at, session))?;
+        let mut line = to_json(&self.path, &SessionMirror::new(at, session))?;
         line.push('\n');
         if line.len() as u64 > LONGEST {
-            return Err(DatasetError::file(&self.path, too_long("a session")));
+            return Err(DatasetError::file(&self.path, too_long_error("a session")));
         }
         self.hash.update(line.as_bytes());
         self.header.sessions += 1;
-        self.header.requests += session.requests();
-        self.put(line.as_bytes())
+        self.header.requests += session.request_count();
+        self.write_bytes(line.as_bytes())
     }
 
     /// Writes the header and gives the file its name.
     pub fn finish(mut self) -> Result<FrozenHeader, DatasetError> {
-        self.header.sha256 = hex(&std::mem::take(&mut self.hash).finalize());
+        self.header.sha256 = to_hex(&std::mem::take(&mut self.hash).finalize());
         let room = self.room;
-        let header = format!("{:room$}\n", json(&self.path, &self.header)?);
+        let header = format!("{:room$}\n", to_json(&self.path, &self.header)?);
         let io = |error: std::io::Error| DatasetError::io(&self.path, "written", &error);
         if let Some(mut out) = self.out.take() {
             out.seek(SeekFrom::Start(0)).map_err(io)?;
@@ -117,7 +117,7 @@ impl FrozenWriter {
         Ok(std::mem::take(&mut self.header))
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<(), DatasetError> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), DatasetError> {
         let Some(out) = &mut self.out else { return Ok(()) };
         out.write_all(bytes).map_err(|error| DatasetError::io(&self.path, "written", &error))
     }
@@ -132,7 +132,7 @@ impl Drop for FrozenWriter {
     }
 }
 
-fn json(path: &Path, value: &impl Serialize) -> Result<String, DatasetError> {
+fn to_json(path: &Path, value: &impl Serialize) -> Result<String, DatasetError> {
     serde_json::to_string(value)
         .map_err(|error| DatasetError::file(path, format!("cannot be written: {error}")))
 }
@@ -142,7 +142,7 @@ pub type Sessions = Vec<(Option<Nanos>, Session)>;
 
 /// Reads the header alone.
 pub fn read_header(path: &Path) -> Result<FrozenHeader, DatasetError> {
-    match BoundedLines::new(open(path)?)
+    match BoundedLines::new(open_text(path)?)
         .next()
         .map_err(|error| DatasetError::io(path, "read", &error))?
     {
@@ -154,8 +154,8 @@ pub fn read_header(path: &Path) -> Result<FrozenHeader, DatasetError> {
 }
 
 /// Reads a frozen workload, and checks that it is as it was written.
-pub fn read(path: &Path) -> Result<(FrozenHeader, Sessions), DatasetError> {
-    let mut lines = BoundedLines::new(open(path)?);
+pub fn read_frozen(path: &Path) -> Result<(FrozenHeader, Sessions), DatasetError> {
+    let mut lines = BoundedLines::new(open_text(path)?);
     let mut next = |take: &mut dyn FnMut(&str) -> Result<(), EntryError>| {
         let line = lines.next().map_err(|error| DatasetError::io(path, "read", &error))?;
         let Some((place, piece)) = line else { return Ok(false) };
@@ -174,16 +174,16 @@ pub fn read(path: &Path) -> Result<(FrozenHeader, Sessions), DatasetError> {
         hash.update(b"\n");
         let line: SessionMirror<'_> =
             serde_json::from_str(text).map_err(|error| line_fault(text, &error))?;
-        let (at, session) = line.session(&mut pool)?;
-        requests += session.requests();
+        let (at, session) = line.into_session(&mut pool)?;
+        requests += session.request_count();
         sessions.push((at, session));
         Ok(())
     })? {}
-    let found = hex(&hash.finalize());
+    let found = to_hex(&hash.finalize());
     if found != header.sha256 {
         let what = format!(
             "was changed after it was written: its lines hash to {found}, but its header says {}",
-            excerpt(&header.sha256)
+            safe_excerpt(&header.sha256)
         );
         return Err(DatasetError::file(path, EntryError::with_hint(what, CHANGED)));
     }
@@ -208,7 +208,7 @@ const CHANGED: &str = "make it again with `goodput workload make`, or take the o
 fn line_fault(text: &str, error: &serde_json::Error) -> EntryError {
     if error.is_data() {
         return EntryError::with_hint(
-            format!("no session: {}", excerpt(&error.to_string())),
+            format!("no session: {}", safe_excerpt(&error.to_string())),
             CHANGED,
         );
     }
@@ -231,6 +231,6 @@ fn parse_header(text: &str) -> Result<FrozenHeader, EntryError> {
         ));
     }
     serde_json::from_str(text).map_err(|error| {
-        EntryError::with_hint(format!("no header: {}", excerpt(&error.to_string())), HINT)
+        EntryError::with_hint(format!("no header: {}", safe_excerpt(&error.to_string())), HINT)
     })
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 use sha2::{Digest, Sha256};
 
 use crate::error::{DatasetError, EntryError, FilePosition};
@@ -14,7 +14,7 @@ use crate::error::{DatasetError, EntryError, FilePosition};
 pub(crate) const LONGEST: u64 = 64 << 20;
 
 /// What is wrong with a longer one.
-pub(crate) fn too_long(what: &str) -> EntryError {
+pub(crate) fn too_long_error(what: &str) -> EntryError {
     EntryError::with_hint(
         format!("{what} is longer than {} MiB", LONGEST >> 20),
         "datasets have one entry per line or array item; is this the right file?",
@@ -42,22 +42,22 @@ impl Read for Tap {
 pub(crate) type Text = BufReader<Tap>;
 
 /// Opens a file of text.
-pub(crate) fn open(path: &Path) -> Result<Text, DatasetError> {
-    text(path, Box::new(open_file(path)?))
+pub(crate) fn open_text(path: &Path) -> Result<Text, DatasetError> {
+    text_from_source(path, Box::new(open_file(path)?))
 }
 
 /// The same, or a pipe that was handed to this process: for what is read once, from the first byte on.
 pub(crate) fn open_stream(path: &Path) -> Result<Text, DatasetError> {
-    let file = goodput_files::open_stream(path).map_err(|error| unopened(path, &error))?;
-    text(path, Box::new(file))
+    let file = goodput_files::open_stream(path).map_err(|error| open_error(path, &error))?;
+    text_from_source(path, Box::new(file))
 }
 
 /// Opens a plain file. A dataset is read more than once (its format, its hash), which a pipe cannot be.
 pub(crate) fn open_file(path: &Path) -> Result<File, DatasetError> {
-    goodput_files::open(path).map_err(|error| unopened(path, &error))
+    goodput_files::open(path).map_err(|error| open_error(path, &error))
 }
 
-fn unopened(path: &Path, error: &io::Error) -> DatasetError {
+fn open_error(path: &Path, error: &io::Error) -> DatasetError {
     if path.is_dir() {
         let fault =
             EntryError::with_hint("is a folder, expected a file", "name one of the files in it");
@@ -73,7 +73,7 @@ fn unopened(path: &Path, error: &io::Error) -> DatasetError {
 }
 
 /// Text from any source.
-pub(crate) fn text(path: &Path, source: Source) -> Result<Text, DatasetError> {
+pub(crate) fn text_from_source(path: &Path, source: Source) -> Result<Text, DatasetError> {
     let mut text = BufReader::with_capacity(1 << 17, Tap { inner: source, hash: Sha256::new() });
     let head = text.fill_buf().map_err(|error| DatasetError::io(path, "read", &error))?;
     if head.is_empty() {
@@ -82,7 +82,7 @@ pub(crate) fn text(path: &Path, source: Source) -> Result<Text, DatasetError> {
             EntryError::with_hint("is empty", "is the download complete?"),
         ));
     }
-    if let Some(fault) = no_text(head) {
+    if let Some(fault) = binary_error(head) {
         return Err(DatasetError::file(path, fault));
     }
     if head.starts_with(b"\xef\xbb\xbf") {
@@ -101,7 +101,7 @@ const PACKED: [(&[u8], &str, &str); 6] = [
     (b"\x04\x22\x4d\x18", "lz4", "unlz4"),
 ];
 
-fn no_text(head: &[u8]) -> Option<EntryError> {
+fn binary_error(head: &[u8]) -> Option<EntryError> {
     for (magic, name, tool) in PACKED {
         if head.starts_with(magic) {
             let what = format!("is compressed with {name}, expected plain text");
@@ -116,18 +116,18 @@ fn no_text(head: &[u8]) -> Option<EntryError> {
 }
 
 /// The hash of the whole file: what was not read yet is read now.
-pub(crate) fn sha256(path: &Path, mut text: Text) -> Result<String, DatasetError> {
+pub(crate) fn hash_rest(path: &Path, mut text: Text) -> Result<String, DatasetError> {
     io::copy(&mut text, &mut io::sink()).map_err(|error| DatasetError::io(path, "read", &error))?;
-    Ok(hex(&text.into_inner().hash.finalize()))
+    Ok(to_hex(&text.into_inner().hash.finalize()))
 }
 
 /// SHA-256 of a file in hexadecimal.
-pub fn sha256_of(path: &Path) -> Result<String, DatasetError> {
+pub fn hash_file(path: &Path) -> Result<String, DatasetError> {
     let source = Box::new(open_file(path)?);
-    sha256(path, BufReader::with_capacity(1 << 17, Tap { inner: source, hash: Sha256::new() }))
+    hash_rest(path, BufReader::with_capacity(1 << 17, Tap { inner: source, hash: Sha256::new() }))
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -168,15 +168,15 @@ impl<R: BufRead> BoundedLines<R> {
         if read as u64 > LONGEST && self.buffer.last() != Some(&b'\n') {
             self.buffer = Vec::new();
             self.is_unfinished = true;
-            return Ok(Some((place, Err(too_long("the line")))));
+            return Ok(Some((place, Err(too_long_error("the line")))));
         }
         let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        Ok(Some((place, utf8(line))))
+        Ok(Some((place, decode_utf8(line))))
     }
 
     /// Lines that were passed over before.
-    pub(crate) fn skipped(&mut self, lines: u64) {
+    pub(crate) fn add_skipped(&mut self, lines: u64) {
         self.line += lines;
     }
 
@@ -186,14 +186,14 @@ impl<R: BufRead> BoundedLines<R> {
 }
 
 /// Bytes as text, or the byte that is none.
-pub(crate) fn utf8(bytes: &[u8]) -> Piece<'_> {
+pub(crate) fn decode_utf8(bytes: &[u8]) -> Piece<'_> {
     std::str::from_utf8(bytes).map_err(|error| {
         let place = error.valid_up_to();
         let before = String::from_utf8_lossy(bytes.get(..place).unwrap_or_default()).into_owned();
         let tail: String =
             before.chars().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect();
         EntryError::with_hint(
-            format!("byte {} is not UTF-8, after `{}`", place + 1, excerpt(&tail)),
+            format!("byte {} is not UTF-8, after `{}`", place + 1, safe_excerpt(&tail)),
             "convert the file to UTF-8 with `iconv`",
         )
     })
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_named() {
-        let fault = utf8(b"caf\xe9 au lait").unwrap_err();
+        let fault = decode_utf8(b"caf\xe9 au lait").unwrap_err();
         assert_eq!(fault.what, "byte 4 is not UTF-8, after `caf`");
         assert!(fault.hint.unwrap().contains("iconv"));
     }
@@ -243,12 +243,13 @@ mod tests {
     fn every_byte_is_hashed() {
         let path = Path::new("x");
         let bytes = b"\xef\xbb\xbfone\ntwo\n";
-        let mut lines = BoundedLines::new(text(path, Box::new(&bytes[..])).unwrap());
+        let mut lines = BoundedLines::new(text_from_source(path, Box::new(&bytes[..])).unwrap());
         assert_eq!(lines.next().unwrap().unwrap().1, Ok("one"));
-        let hash = sha256(path, lines.into_inner()).unwrap();
-        assert_eq!(hash, hex(&Sha256::digest(bytes)));
+        let hash = hash_rest(path, lines.into_inner()).unwrap();
+        assert_eq!(hash, to_hex(&Sha256::digest(bytes)));
         // printf abc | sha256sum
-        let known = sha256(path, text(path, Box::new(&b"abc"[..])).unwrap()).unwrap();
+        let known =
+            hash_rest(path, text_from_source(path, Box::new(&b"abc"[..])).unwrap()).unwrap();
         assert_eq!(known, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

@@ -9,7 +9,9 @@ use std::path::Path;
 use serde::de::IgnoredAny;
 
 use crate::error::{DatasetError, EntryError, FilePosition};
-use crate::input::{BoundedLines, LONGEST, Piece, Text, open, sha256, too_long, utf8};
+use crate::input::{
+    BoundedLines, LONGEST, Piece, Text, decode_utf8, hash_rest, open_text, too_long_error,
+};
 
 /// The items of a file.
 pub(crate) enum Items {
@@ -27,18 +29,18 @@ impl Items {
             return Ok(Self::Array(Array::new(text, lines + 1)));
         }
         let mut items = BoundedLines::new(text);
-        items.skipped(lines);
+        items.add_skipped(lines);
         Ok(Self::Lines(items))
     }
 
     /// The same, for files that may also hold objects over several lines, one behind the other.
-    pub(crate) fn documents(path: &Path) -> Result<Self, DatasetError> {
-        let mut items = Self::new(path, open(path)?)?;
+    pub(crate) fn new_documents(path: &Path) -> Result<Self, DatasetError> {
+        let mut items = Self::new(path, open_text(path)?)?;
         let is_open = match items.next(path)? {
             Some((FilePosition::Line(_), Ok(line))) => is_unfinished(line),
             _ => false,
         };
-        let mut text = open(path)?;
+        let mut text = open_text(path)?;
         if !is_open {
             return Self::new(path, text);
         }
@@ -62,7 +64,11 @@ impl Items {
                     ArrayError::Array(place, fault) => DatasetError::new(path, place, fault),
                 })?;
                 let Some((place, is_long)) = found else { return Ok(None) };
-                let piece = if is_long { Err(too_long("the item")) } else { utf8(&array.item) };
+                let piece = if is_long {
+                    Err(too_long_error("the item"))
+                } else {
+                    decode_utf8(&array.item)
+                };
                 Ok(Some((place, piece)))
             }
         }
@@ -71,8 +77,8 @@ impl Items {
     /// The hash of the file.
     pub(crate) fn finish(self, path: &Path) -> Result<String, DatasetError> {
         match self {
-            Self::Lines(lines) => sha256(path, lines.into_inner()),
-            Self::Array(array) => sha256(path, array.reader),
+            Self::Lines(lines) => hash_rest(path, lines.into_inner()),
+            Self::Array(array) => hash_rest(path, array.reader),
         }
     }
 }
@@ -142,26 +148,26 @@ impl<R: BufRead> Array<R> {
     /// Finds the next item; true when it is longer than is kept.
     fn next(&mut self) -> Result<Option<(FilePosition, bool)>, ArrayError> {
         if let Some(mut scan) = self.unfinished.take() {
-            while !self.step(&mut scan, false)? {}
+            while !self.scan_buffer(&mut scan, false)? {}
         }
-        let Some(first) = self.peek()? else {
-            return if self.is_bare { Ok(None) } else { Err(self.broken(ENDS)) };
+        let Some(first) = self.peek_byte()? else {
+            return if self.is_bare { Ok(None) } else { Err(self.array_error(ENDS)) };
         };
         match (first, self.number) {
             (b'{', _) if self.is_bare => {}
-            _ if self.is_bare => return Err(self.broken("expected `{`")),
-            (b']', _) => return self.end(),
+            _ if self.is_bare => return Err(self.array_error("expected `{`")),
+            (b']', _) => return self.expect_end(),
             (b',', 1..) => {
                 self.reader.consume(1);
-                match self.peek()? {
-                    None => return Err(self.broken(ENDS)),
+                match self.peek_byte()? {
+                    None => return Err(self.array_error(ENDS)),
                     Some(b']' | b',') => {
-                        return Err(self.broken("expected an item after the comma"));
+                        return Err(self.array_error("expected an item after the comma"));
                     }
                     Some(_) => {}
                 }
             }
-            (_, 1..) => return Err(self.broken("expected `,` or `]` after the item")),
+            (_, 1..) => return Err(self.array_error("expected `,` or `]` after the item")),
             _ => {}
         }
         self.number += 1;
@@ -171,15 +177,15 @@ impl<R: BufRead> Array<R> {
     }
 
     /// Behind the closing bracket only blanks may stand.
-    fn end(&mut self) -> Result<Option<(FilePosition, bool)>, ArrayError> {
+    fn expect_end(&mut self) -> Result<Option<(FilePosition, bool)>, ArrayError> {
         self.reader.consume(1);
-        if self.peek()?.is_some() {
-            return Err(self.broken("text after the end of the array"));
+        if self.peek_byte()?.is_some() {
+            return Err(self.array_error("text after the end of the array"));
         }
         Ok(None)
     }
 
-    fn broken(&self, what: &str) -> ArrayError {
+    fn array_error(&self, what: &str) -> ArrayError {
         ArrayError::Array(
             FilePosition::Item { item: self.number, line: self.line },
             EntryError::from(what),
@@ -187,7 +193,7 @@ impl<R: BufRead> Array<R> {
     }
 
     /// The next byte that is not a blank.
-    fn peek(&mut self) -> io::Result<Option<u8>> {
+    fn peek_byte(&mut self) -> io::Result<Option<u8>> {
         let (first, lines) = first_byte(&mut self.reader)?;
         self.line += lines;
         Ok(first)
@@ -199,7 +205,7 @@ impl<R: BufRead> Array<R> {
         let first = self.reader.fill_buf()?.first();
         let is_bare = !matches!(first, Some(b'{' | b'[' | b'"'));
         let mut scan = ItemScan { is_bare, ..ItemScan::default() };
-        while !self.step(&mut scan, true)? {
+        while !self.scan_buffer(&mut scan, true)? {
             if self.item.len() as u64 > LONGEST {
                 self.item = Vec::new();
                 self.unfinished = Some(scan);
@@ -210,10 +216,10 @@ impl<R: BufRead> Array<R> {
     }
 
     /// Takes what the reader holds of an item; true at the item's end.
-    fn step(&mut self, scan: &mut ItemScan, is_kept: bool) -> Result<bool, ArrayError> {
+    fn scan_buffer(&mut self, scan: &mut ItemScan, is_kept: bool) -> Result<bool, ArrayError> {
         let buffer = self.reader.fill_buf()?;
         if buffer.is_empty() {
-            return Err(self.broken(if self.is_bare { CUT } else { ENDS }));
+            return Err(self.array_error(if self.is_bare { CUT } else { ENDS }));
         }
         let (used, is_over) = scan.advance(buffer);
         let part = buffer.get(..used).unwrap_or_default();

@@ -20,14 +20,14 @@ pub enum FileKind {
 
 /// What this file holds, by its first item. Whatever is neither of ours nor a trace is taken for
 /// a dataset.
-pub fn kind_of(path: &Path) -> Result<FileKind, DatasetError> {
+pub fn file_kind(path: &Path) -> Result<FileKind, DatasetError> {
     if path.is_dir() || is_parquet(path)? {
         return Ok(FileKind::Dataset);
     }
     let (_, first) = first_item(path)?;
     let object: Option<JsonObject<'_>> = serde_json::from_str(&first).ok();
     let is_frozen = object.is_some_and(|object| is_schema(&object, "goodput.workload/"));
-    Ok(match trace::format_of(path, None) {
+    Ok(match trace::detect_format(path, None) {
         _ if is_frozen => FileKind::Frozen,
         Ok(_) => FileKind::Trace,
         Err(_) => FileKind::Dataset,

@@ -1,6 +1,6 @@
 //! *Other people's files*: prompts, conversations and traces.
 //!
-//! [`load`] streams a file and keeps the entries that were asked for; nothing is read as a whole
+//! [`load_dataset`] streams a file and keeps the entries that were asked for; nothing is read as a whole
 //! but what is kept. What is left out is counted by reason.
 //!
 //! Memory is bounded: a line, array item or row has at most 64 MiB, candidates of a sample beyond
@@ -44,9 +44,9 @@ pub use convert::{ConvertTarget, Converted, convert};
 pub use entry::{DatasetEntry, DatasetTurn, Loaded, Picture, RecordedService, TokenCounter};
 pub use error::DatasetError;
 pub use format::{DatasetFormat, TraceFormat, UnknownFormat};
-pub use input::sha256_of as file_sha256;
-pub use kind::{FileKind, kind_of};
-pub use load::load;
+pub use input::hash_file as file_sha256;
+pub use kind::{FileKind, file_kind};
+pub use load::load_dataset;
 pub use numbers::load_numbers;
 pub use options::DatasetOptions;
 pub use pairs::load_pairs;

@@ -1,8 +1,8 @@
-//! [`load`]: a dataset in, the entries that were asked for out.
+//! [`load_dataset`]: a dataset in, the entries that were asked for out.
 
 use std::path::Path;
 
-use crate::detect::format_of;
+use crate::detect::detect_format;
 use crate::error::DatasetError;
 use crate::filter::LengthFilter;
 use crate::format::DatasetFormat;
@@ -13,23 +13,23 @@ use crate::{DatasetEntry, Loaded, messages, parquet, prompts, sharegpt};
 
 /// Reads a dataset. The result is a function of the file and the options: not of memory, time or
 /// machine. `count` gives the tokens of a text; it is asked for candidates only.
-pub fn load(
+pub fn load_dataset(
     path: &Path,
     options: &DatasetOptions,
     count: &dyn Fn(&str) -> u32,
 ) -> Result<Loaded, DatasetError> {
-    let format = format_of(path, options.format, options.prompt_column.as_deref())?;
+    let format = detect_format(path, options.format, options.prompt_column.as_deref())?;
     let filter = LengthFilter { options, count };
     let (entries, tally) = if options.in_order {
         let most = options.sample.max(1);
         let mut head = FirstEntries { filter: &filter, most, entries: Vec::new(), bytes: 0 };
-        let tally = scan(path, format, options, &mut head)?;
+        let tally = scan_dataset(path, format, options, &mut head)?;
         (head.entries, tally)
     } else {
-        sample(path, format, &filter)?
+        sample_dataset(path, format, &filter)?
     };
     if entries.is_empty() {
-        return Err(tally.none_left(path));
+        return Err(tally.nothing_kept_error(path));
     }
     Ok(Loaded {
         entries,
@@ -43,7 +43,7 @@ pub fn load(
 }
 
 /// The sample, in its random order.
-fn sample(
+fn sample_dataset(
     path: &Path,
     format: DatasetFormat,
     filter: &LengthFilter<'_>,
@@ -59,7 +59,7 @@ fn sample(
     loop {
         let missing = wanted.saturating_sub(entries.len());
         let mut sampler = Sampler::new(options.seed, behind, room, missing);
-        let tally = scan(path, format, options, &mut sampler)?;
+        let tally = scan_dataset(path, format, options, &mut sampler)?;
         let total = match &mut first {
             None => first.insert(tally),
             Some(first) if first.sha256 == tally.sha256 => first,
@@ -84,18 +84,18 @@ fn sample(
 }
 
 /// One pass over the file.
-fn scan(
+fn scan_dataset(
     path: &Path,
     format: DatasetFormat,
     options: &DatasetOptions,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     match format {
-        DatasetFormat::Sharegpt => sharegpt::scan(path, options, keeper),
-        DatasetFormat::Messages => messages::scan(path, options, keeper),
+        DatasetFormat::Sharegpt => sharegpt::scan_sharegpt(path, options, keeper),
+        DatasetFormat::Messages => messages::scan_messages(path, options, keeper),
         DatasetFormat::Prompts => prompts::scan_json(path, options, keeper),
         DatasetFormat::Csv => prompts::scan_csv(path, options, keeper),
         DatasetFormat::Text => prompts::scan_text(path, options, keeper),
-        DatasetFormat::Parquet => parquet::scan(path, options, keeper),
+        DatasetFormat::Parquet => parquet::scan_parquet(path, options, keeper),
     }
 }

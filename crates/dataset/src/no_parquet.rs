@@ -10,7 +10,7 @@ use crate::options::DatasetOptions;
 use crate::pass::{Keeper, PassTally};
 
 /// Fails.
-pub(crate) fn scan(
+pub(crate) fn scan_parquet(
     path: &Path,
     _options: &DatasetOptions,
     _keeper: &mut dyn Keeper,
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_table_says_what_is_left_out() {
-        let error = scan(Path::new("a.parquet"), &DatasetOptions::default(), &mut None);
+        let error = scan_parquet(Path::new("a.parquet"), &DatasetOptions::default(), &mut None);
         let error = error.unwrap_err().to_string();
         let expected =
             "a.parquet: built without `parquet`: this build cannot read or write Parquet";

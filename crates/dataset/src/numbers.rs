@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 
 use crate::error::{DatasetError, EntryError};
 use crate::table::{TableReader, TableRow};
@@ -18,13 +18,13 @@ pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, Datas
         None => return Err(DatasetError::file(path, "holds no numbers")),
         Some(row) => row.fields().all(|field| field.is_ok_and(is_number)),
     };
-    table.again();
+    table.unread_row();
     if !is_bare {
-        table = table.named(path)?;
+        table = table.with_header(path)?;
     }
     let wanted = if wanted.is_empty() { &["1"] } else { wanted };
     let places: Result<Vec<usize>, _> =
-        wanted.iter().map(|name| place(&table, path, name)).collect();
+        wanted.iter().map(|name| column_index(&table, path, name)).collect();
     let places = places?;
     let mut columns = vec![Vec::new(); places.len()];
     let mut width = table.header.len();
@@ -43,7 +43,7 @@ pub fn load_numbers(path: &Path, wanted: &[&str]) -> Result<Vec<Vec<f64>>, Datas
             return Err(DatasetError::new(path, row.place, EntryError::with_hint(what, hint)));
         }
         for (column, place) in columns.iter_mut().zip(&places) {
-            let value = value(&row, *place);
+            let value = parse_value(&row, *place);
             column.push(value.map_err(|fault| DatasetError::new(path, row.place, fault))?);
         }
     }
@@ -57,22 +57,22 @@ fn is_number(text: &str) -> bool {
     text.trim().parse::<f64>().is_ok()
 }
 
-fn place(table: &TableReader, path: &Path, name: &str) -> Result<usize, DatasetError> {
+fn column_index(table: &TableReader, path: &Path, name: &str) -> Result<usize, DatasetError> {
     match (table.column(&[name]), name.parse::<usize>()) {
         (Some(place), _) => Ok(place),
         (None, Ok(number)) if number > 0 => Ok(number - 1),
-        _ => table.need(path, &[name]),
+        _ => table.required_column(path, &[name]),
     }
 }
 
-fn value(row: &TableRow<'_>, place: usize) -> Result<f64, EntryError> {
+fn parse_value(row: &TableRow<'_>, place: usize) -> Result<f64, EntryError> {
     let missing = || EntryError::from(format!("the row has no column {}", place + 1));
     let text = row.fields().nth(place).ok_or_else(missing)??.trim();
     let number = text.parse::<f64>().ok();
     // Nothing takes less than no time: only `inf` has a meaning.
     let number = number.filter(|number| *number > f64::NEG_INFINITY);
     number.ok_or_else(|| {
-        let what = format!("`{}` in column {} is not a number", excerpt(text), place + 1);
+        let what = format!("`{}` in column {} is not a number", safe_excerpt(text), place + 1);
         EntryError::with_hint(what, "name a column of numbers (commas between columns, tabs in .tsv); `inf` stands for a time limit")
     })
 }

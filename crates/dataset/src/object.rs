@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::error::{EntryError, names};
+use crate::error::{EntryError, name_list};
 
 /// The longest length that is taken for one.
 pub(crate) const MOST_TOKENS: u32 = 10_000_000;
@@ -25,7 +25,7 @@ impl<'a> JsonObject<'a> {
     }
 
     /// A field that is there and not `null`.
-    pub(crate) fn value(&self, name: &str) -> Option<&'a RawValue> {
+    pub(crate) fn non_null(&self, name: &str) -> Option<&'a RawValue> {
         self.get(name).filter(|value| value.get() != "null")
     }
 
@@ -38,23 +38,23 @@ impl<'a> JsonObject<'a> {
     }
 
     /// A field that must be there.
-    pub(crate) fn need(&self, name: &str, expected: &str) -> Result<&'a RawValue, EntryError> {
+    pub(crate) fn required(&self, name: &str, expected: &str) -> Result<&'a RawValue, EntryError> {
         self.get(name).ok_or_else(|| EntryError::missing(name, self.names(), expected))
     }
 
     /// A length in tokens, where there is one.
     pub(crate) fn tokens(&self, name: &str) -> Result<Option<u32>, EntryError> {
-        self.value(name).map(|value| tokens(name, value.get())).transpose()
+        self.non_null(name).map(|value| parse_tokens(name, value.get())).transpose()
     }
 
     /// A length in tokens that must be there.
-    pub(crate) fn need_tokens(&self, name: &str) -> Result<u32, EntryError> {
-        tokens(name, self.need(name, TOKENS)?.get())
+    pub(crate) fn required_tokens(&self, name: &str) -> Result<u32, EntryError> {
+        parse_tokens(name, self.required(name, TOKENS)?.get())
     }
 
     /// A text or a number as text, where there is one.
     pub(crate) fn label(&self, name: &str) -> Option<String> {
-        let raw = self.value(name)?.get();
+        let raw = self.non_null(name)?.get();
         Some(serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned()))
     }
 }
@@ -63,7 +63,7 @@ impl<'a> JsonObject<'a> {
 pub(crate) const TOKENS: &str = "a number of tokens from 1 to 10000000";
 
 /// A length in tokens.
-pub(crate) fn tokens(name: &str, text: &str) -> Result<u32, EntryError> {
+pub(crate) fn parse_tokens(name: &str, text: &str) -> Result<u32, EntryError> {
     let wrong = || EntryError::field(name, text, TOKENS);
     let digits = text.trim();
     // Tables that once had gaps write whole numbers as `12.0`.
@@ -77,7 +77,7 @@ pub(crate) fn tokens(name: &str, text: &str) -> Result<u32, EntryError> {
 struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// A field's text.
-pub(crate) fn string<'a>(
+pub(crate) fn parse_string<'a>(
     name: &str,
     raw: &'a RawValue,
     expected: &str,
@@ -89,7 +89,7 @@ pub(crate) fn string<'a>(
 
 /// What is wrong with a JSON text.
 pub(crate) fn json_fault(text: &str, error: &serde_json::Error) -> EntryError {
-    let shown = excerpt(text.trim_start());
+    let shown = safe_excerpt(text.trim_start());
     if error.is_eof() {
         return EntryError::with_hint(
             format!("JSON ends too early in `{shown}`"),
@@ -99,14 +99,14 @@ pub(crate) fn json_fault(text: &str, error: &serde_json::Error) -> EntryError {
     if error.is_data() {
         return EntryError::from(format!("expected a JSON object: `{shown}`"));
     }
-    if let Some(fault) = no_number(text, error.line(), error.column()) {
+    if let Some(fault) = invalid_number_error(text, error.line(), error.column()) {
         return fault;
     }
     EntryError::from(format!("invalid JSON at column {}: `{shown}`", error.column()))
 }
 
 /// `NaN` and infinities, which some writers take for JSON: the field that has one.
-pub(crate) fn no_number(text: &str, line: usize, column: usize) -> Option<EntryError> {
+pub(crate) fn invalid_number_error(text: &str, line: usize, column: usize) -> Option<EntryError> {
     let line = text.split('\n').nth(line.checked_sub(1)?)?;
     // The column is that of the byte where the reader gave up: within the word.
     let until = line.get(..column.min(line.len()))?;
@@ -121,10 +121,10 @@ pub(crate) fn no_number(text: &str, line: usize, column: usize) -> Option<EntryE
 
 /// Fields that a reader knows nothing of.
 pub(crate) fn unknown_field(name: &str, known: &[&str]) -> EntryError {
-    let name = excerpt(name);
+    let name = safe_excerpt(name);
     EntryError::from(format!(
         "unknown field `{name}`, expected one of {}",
-        names(known.iter().copied())
+        name_list(known.iter().copied())
     ))
 }
 

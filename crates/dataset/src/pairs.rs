@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::error::{DatasetError, EntryError};
-use crate::object::tokens;
+use crate::object::parse_tokens;
 use crate::table::{TableReader, TableRow};
 
 const INPUTS: [&str; 9] = [
@@ -38,15 +38,15 @@ pub fn load_pairs(path: &Path) -> Result<Vec<(u32, u32)>, DatasetError> {
         Some(row) => row.fields().next().and_then(Result::ok).unwrap_or_default().trim().to_owned(),
     };
     let (input, output) = if first.parse::<f64>().is_ok() {
-        table.again();
+        table.unread_row();
         (0, 1)
     } else {
         table = TableReader::open(path)?;
-        (table.need(path, &INPUTS)?, table.need(path, &OUTPUTS)?)
+        (table.required_column(path, &INPUTS)?, table.required_column(path, &OUTPUTS)?)
     };
     let mut pairs = Vec::new();
     while let Some(row) = table.next(path)? {
-        let pair = pair(&row, input, output);
+        let pair = parse_pair(&row, input, output);
         pairs.push(pair.map_err(|fault| DatasetError::new(path, row.place, fault))?);
     }
     if pairs.is_empty() {
@@ -55,13 +55,13 @@ pub fn load_pairs(path: &Path) -> Result<Vec<(u32, u32)>, DatasetError> {
     Ok(pairs)
 }
 
-fn pair(row: &TableRow<'_>, input: usize, output: usize) -> Result<(u32, u32), EntryError> {
+fn parse_pair(row: &TableRow<'_>, input: usize, output: usize) -> Result<(u32, u32), EntryError> {
     let field = |column: usize, name: &str| {
         let found = row.fields().nth(column).transpose()?;
         let text = found.ok_or_else(|| {
             EntryError::from(format!("no field `{name}`, expected `input,output` in tokens"))
         })?;
-        tokens(name, text)
+        parse_tokens(name, text)
     };
     Ok((field(input, "input")?, field(output, "output")?))
 }

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 use parquet::file::reader::FileReader;
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
@@ -16,50 +16,52 @@ use parquet::schema::types::Type;
 use bounded::BoundedFile;
 pub(crate) use pictures::{has_pictures, scan_pictures};
 
-use crate::error::{DatasetError, EntryError, FilePosition, names};
-use crate::input::{open_file, sha256_of};
+use crate::error::{DatasetError, EntryError, FilePosition, name_list};
+use crate::input::{hash_file, open_file};
 use crate::object::{MOST_TOKENS, TOKENS};
 use crate::options::DatasetOptions;
 use crate::pass::{EntryNotes, ItemOutcome, Keeper, Pass, PassTally};
-use crate::prompts::{ANSWERS, LENGTHS, PROMPTS, single};
-use crate::sharegpt::{ConversationRules, Said, conversation};
+use crate::prompts::{ANSWERS, LENGTHS, PROMPTS, single_turn};
+use crate::sharegpt::{ConversationRules, Said, cut_conversation};
 
 /// Columns that a conversation is looked for in.
 const TALKS: [&str; 3] = ["conversations", "conversation", "messages"];
 
 /// One pass over a table.
-pub(crate) fn scan(
+pub(crate) fn scan_parquet(
     path: &Path,
     options: &DatasetOptions,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let file = open_file(path)?;
     let reader =
-        guarded(|| BoundedFile::new(file)).map_err(|fault| DatasetError::file(path, fault))?;
+        catch_panics(|| BoundedFile::new(file)).map_err(|fault| DatasetError::file(path, fault))?;
     let schema = reader.metadata().file_metadata().schema();
     let columns = ParquetColumns::from_schema(schema, options)
         .map_err(|fault| DatasetError::file(path, fault))?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     for field in schema.get_fields() {
-        if !columns.has(field.name()) {
-            pass.note(&format!("column `{}` not used", excerpt(field.name())));
+        if !columns.has_column(field.name()) {
+            pass.add_note(&format!("column `{}` not used", safe_excerpt(field.name())));
         }
     }
     let damaged = |row, fault| DatasetError::new(path, FilePosition::Row(row), fault);
     let projection = columns.projection(schema);
-    let mut rows = guarded(|| reader.get_row_iter(Some(projection?))).map_err(|f| damaged(1, f))?;
+    let mut rows =
+        catch_panics(|| reader.get_row_iter(Some(projection?))).map_err(|f| damaged(1, f))?;
     for number in 1.. {
-        let row = guarded(|| rows.next().transpose()).map_err(|fault| damaged(number, fault))?;
+        let row =
+            catch_panics(|| rows.next().transpose()).map_err(|fault| damaged(number, fault))?;
         let Some(row) = row else { break };
-        pass.item(FilePosition::Row(number), |build, notes| columns.read(&row, build, notes))?;
+        pass.read_item(FilePosition::Row(number), |build, notes| columns.read(&row, build, notes))?;
     }
-    pass.finish(sha256_of(path)?)
+    pass.finish(hash_file(path)?)
 }
 
 /// Runs what reads the file. The crate answers some damaged files with a panic; to us both are one.
-fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, EntryError> {
+fn catch_panics<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, EntryError> {
     let damaged = |what: &str| {
-        let what = format!("is a damaged Parquet file: {}", excerpt(what));
+        let what = format!("is a damaged Parquet file: {}", safe_excerpt(what));
         EntryError::with_hint(what, "is the download complete?")
     };
     match catch_unwind(AssertUnwindSafe(read)) {
@@ -91,7 +93,8 @@ impl ParquetColumns {
         };
         let need = |wanted: &[&str]| {
             first(wanted).ok_or_else(|| {
-                let (wanted, there) = (names(wanted.iter().copied()), names(there.iter().copied()));
+                let (wanted, there) =
+                    (name_list(wanted.iter().copied()), name_list(there.iter().copied()));
                 let what = format!("no column {wanted}; columns there: {there}");
                 EntryError::with_hint(what, "name the column of the prompt")
             })
@@ -111,14 +114,14 @@ impl ParquetColumns {
         Ok(Self { prompt, length, answer })
     }
 
-    fn has(&self, name: &str) -> bool {
+    fn has_column(&self, name: &str) -> bool {
         let some = |column: &Option<String>| column.as_deref() == Some(name);
         self.prompt == name || some(&self.length) || some(&self.answer)
     }
 
     /// The schema with nothing but these columns.
     fn projection(&self, schema: &Type) -> parquet::errors::Result<Type> {
-        let fields = schema.get_fields().iter().filter(|field| self.has(field.name()));
+        let fields = schema.get_fields().iter().filter(|field| self.has_column(field.name()));
         let fields: Vec<Arc<Type>> = fields.cloned().collect();
         Type::group_type_builder(schema.name()).with_fields(fields).build()
     }
@@ -138,16 +141,16 @@ impl ParquetColumns {
         for name in [&self.length, &self.answer].into_iter().flatten() {
             match field(name).unwrap_or(&Field::Null) {
                 Field::Null => {}
-                value => match text(value) {
+                value => match text_of_field(value) {
                     Some(answer) => reply = Some(answer),
-                    None => output = Some(length(name, value)?),
+                    None => output = Some(parse_length(name, value)?),
                 },
             }
         }
         if let Field::ListInternal(list) = prompt {
-            return self.talk(list.elements(), output, build, notes);
+            return self.read_conversation(list.elements(), output, build, notes);
         }
-        let Some(prompt) = text(prompt) else {
+        let Some(prompt) = text_of_field(prompt) else {
             let expected =
                 "a text, or a list of groups with `from` and `value` or `role` and `content`";
             return Err(EntryError::field(&self.prompt, &shown_field(prompt), expected));
@@ -156,10 +159,10 @@ impl ParquetColumns {
             return Ok(ItemOutcome::Skip("blank prompt".to_owned()));
         }
         let reply = reply.filter(|text| !text.trim().is_empty());
-        Ok(if build { single(prompt, output, reply) } else { ItemOutcome::Good })
+        Ok(if build { single_turn(prompt, output, reply) } else { ItemOutcome::Good })
     }
 
-    fn talk(
+    fn read_conversation(
         &self,
         list: &[Field],
         output: Option<u32>,
@@ -178,14 +181,14 @@ impl ParquetColumns {
                     group.get_column_iter().find(|(name, _)| wanted.contains(&name.as_str()));
                 let value = found.map_or(&Field::Null, |(_, value)| value);
                 let name = format!("{}[{place}].{}", self.prompt, wanted[0]);
-                text(value)
+                text_of_field(value)
                     .map(Cow::Borrowed)
                     .ok_or_else(|| EntryError::field(&name, &shown_field(value), "a text"))
             };
             keeps_open |= group.get_column_iter().any(|(name, _)| name == "role");
             said.push((one(["from", "role"])?, one(["value", "content"])?));
         }
-        let mut found = conversation(&said, ConversationRules { build, keeps_open }, notes);
+        let mut found = cut_conversation(&said, ConversationRules { build, keeps_open }, notes);
         if let ItemOutcome::Entry(entry) = &mut found
             && let Some(last) = entry.turns.last_mut()
         {
@@ -195,7 +198,7 @@ impl ParquetColumns {
     }
 }
 
-fn text(field: &Field) -> Option<&str> {
+fn text_of_field(field: &Field) -> Option<&str> {
     match field {
         Field::Str(text) => Some(text),
         Field::Bytes(bytes) => bytes.as_utf8().ok(),
@@ -215,7 +218,7 @@ fn shown_field(field: &Field) -> String {
     }
 }
 
-fn length(name: &str, field: &Field) -> Result<u32, EntryError> {
+fn parse_length(name: &str, field: &Field) -> Result<u32, EntryError> {
     let number = match field {
         Field::Byte(n) => i64::from(*n),
         Field::Short(n) => i64::from(*n),

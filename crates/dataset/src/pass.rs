@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::DatasetEntry;
 use crate::error::{DatasetError, EntryError, FilePosition};
-use crate::input::open;
+use crate::input::open_text;
 use crate::items::Items;
 use crate::options::DatasetOptions;
 
@@ -52,7 +52,7 @@ impl PassTally {
     }
 
     /// The error of a file of which nothing was kept.
-    pub(crate) fn none_left(&self, path: &Path) -> DatasetError {
+    pub(crate) fn nothing_kept_error(&self, path: &Path) -> DatasetError {
         let reasons: Vec<String> =
             self.skipped.iter().map(|(reason, times)| format!("{reason}: {times}")).collect();
         let what =
@@ -87,10 +87,10 @@ pub(crate) fn scan_items(
     keeper: &mut dyn Keeper,
     mut read: impl FnMut(&str, bool, &mut EntryNotes) -> Result<ItemOutcome, EntryError>,
 ) -> Result<PassTally, DatasetError> {
-    let mut items = Items::new(path, open(path)?)?;
+    let mut items = Items::new(path, open_text(path)?)?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     while let Some((place, piece)) = items.next(path)? {
-        pass.item(place, |build, notes| {
+        pass.read_item(place, |build, notes| {
             let text = piece?;
             if text.trim().is_empty() {
                 return Ok(ItemOutcome::Skip("blank line".to_owned()));
@@ -116,12 +116,12 @@ impl<'a> Pass<'a> {
         Self { path, skip_invalid, keeper, tally, notes }
     }
 
-    pub(crate) fn note(&mut self, what: &str) {
+    pub(crate) fn add_note(&mut self, what: &str) {
         self.notes.add(what);
     }
 
     /// Takes one item. `read` is told whether to build the entry, and notes what it leaves out.
-    pub(crate) fn item(
+    pub(crate) fn read_item(
         &mut self,
         place: FilePosition,
         read: impl FnOnce(bool, &mut EntryNotes) -> Result<ItemOutcome, EntryError>,

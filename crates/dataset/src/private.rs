@@ -11,19 +11,19 @@ use sha2::{Digest, Sha256};
 
 use crate::DatasetEntry;
 use crate::error::EntryError;
-use crate::input::{Piece, hex, too_long};
-use crate::object::{JsonObject, no_number, tokens};
+use crate::input::{Piece, to_hex, too_long_error};
+use crate::object::{JsonObject, invalid_number_error, parse_tokens};
 
 /// The longest label that is kept.
 const LABEL: usize = 100;
 
 /// A session's name while the file is read.
-pub(crate) fn session(name: &str) -> String {
-    hex(Sha256::digest(name.as_bytes()).get(..16).unwrap_or_default())
+pub(crate) fn session_key(name: &str) -> String {
+    to_hex(Sha256::digest(name.as_bytes()).get(..16).unwrap_or_default())
 }
 
 /// Numbers the sessions; one with a single request links nothing, and is none.
-pub(crate) fn number(entries: &mut [DatasetEntry]) {
+pub(crate) fn number_sessions(entries: &mut [DatasetEntry]) {
     let mut sizes: HashMap<String, u64> = HashMap::new();
     for name in entries.iter().filter_map(|entry| entry.session.as_ref()) {
         *sizes.entry(name.clone()).or_default() += 1;
@@ -40,44 +40,44 @@ pub(crate) fn number(entries: &mut [DatasetEntry]) {
 }
 
 /// A label of a class, of bounded length.
-pub(crate) fn label(text: &str) -> String {
+pub(crate) fn bounded_label(text: &str) -> String {
     text.trim().chars().take(LABEL).collect()
 }
 
 /// A piece of a file, or a fault that quotes nothing of it.
-pub(crate) fn piece(piece: Piece<'_>) -> Result<&str, EntryError> {
+pub(crate) fn text_or_fault(piece: Piece<'_>) -> Result<&str, EntryError> {
     piece.map_err(|fault| {
         // What is too long quotes nothing.
-        let is_long = ["the line", "the item"].iter().any(|what| fault == too_long(what));
+        let is_long = ["the line", "the item"].iter().any(|what| fault == too_long_error(what));
         let hint = "convert the file to UTF-8 with `iconv`";
         if is_long { fault } else { EntryError::with_hint("is not UTF-8", hint) }
     })
 }
 
 /// A JSON object, or a fault that quotes nothing of it.
-pub(crate) fn object(text: &str) -> Result<JsonObject<'_>, EntryError> {
+pub(crate) fn parse_object(text: &str) -> Result<JsonObject<'_>, EntryError> {
     serde_json::from_str(text).map_err(|error| match error.column() {
         _ if error.is_data() => EntryError::from("no JSON object"),
         column if error.is_eof() => {
             EntryError::from(format!("JSON ends too early at column {column}"))
         }
-        column => no_number(text, error.line(), column)
+        column => invalid_number_error(text, error.line(), column)
             .unwrap_or_else(|| EntryError::from(format!("invalid JSON at column {column}"))),
     })
 }
 
 /// A field whose value has the wrong form.
-pub(crate) fn wrong(name: &str, expected: &str) -> EntryError {
+pub(crate) fn wrong_field_error(name: &str, expected: &str) -> EntryError {
     EntryError::from(format!("field `{name}` is not {expected}"))
 }
 
 /// A length in tokens; none if it is 0, which is how logs say that they do not know.
-pub(crate) fn count(name: &str, text: &str) -> Result<Option<u32>, EntryError> {
+pub(crate) fn parse_count(name: &str, text: &str) -> Result<Option<u32>, EntryError> {
     if matches!(text.trim(), "0" | "0.0") {
         return Ok(None);
     }
     let expected = "a number of tokens from 0 to 10000000";
-    tokens(name, text).map(Some).map_err(|_| wrong(name, expected))
+    parse_tokens(name, text).map(Some).map_err(|_| wrong_field_error(name, expected))
 }
 
 #[cfg(test)]
@@ -87,11 +87,12 @@ mod tests {
     #[test]
     fn what_is_too_long_is_not_called_no_text() {
         for what in ["the line", "the item"] {
-            let long = piece(Err(too_long(what))).unwrap_err();
+            let long = text_or_fault(Err(too_long_error(what))).unwrap_err();
             assert_eq!(long.what, format!("{what} is longer than 64 MiB"));
             assert!(!long.hint.unwrap().contains("iconv"));
         }
-        let odd = piece(crate::input::utf8(b"ann is longer than 64 MiB\xff")).unwrap_err();
+        let odd =
+            text_or_fault(crate::input::decode_utf8(b"ann is longer than 64 MiB\xff")).unwrap_err();
         assert_eq!(odd.what, "is not UTF-8");
         assert!(odd.hint.unwrap().contains("iconv"));
     }
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn a_long_name_costs_no_memory() {
         let long = "a".repeat(1 << 20);
-        assert_eq!(session(&long).len(), 32);
-        assert_ne!(session(&long), session("a"));
+        assert_eq!(session_key(&long).len(), 32);
+        assert_ne!(session_key(&long), session_key("a"));
     }
 }

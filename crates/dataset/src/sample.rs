@@ -23,7 +23,7 @@ const MOST_BYTES: u64 = 4 << 30;
 pub(crate) type Slot = (u64, u64);
 
 /// Refuses more text than is held.
-pub(crate) fn bounded(bytes: u64) -> Result<(), EntryError> {
+pub(crate) fn check_total_bytes(bytes: u64) -> Result<(), EntryError> {
     if bytes <= MOST_BYTES {
         return Ok(());
     }
@@ -89,7 +89,7 @@ impl Sampler {
     }
 
     fn slot(&self, number: u64) -> Slot {
-        (RandomStream::new(self.seed, Domain::Sampling, number).bits(), number)
+        (RandomStream::new(self.seed, Domain::Sampling, number).next_bits(), number)
     }
 
     /// The candidates in their order, and whether there are more in the file.
@@ -124,7 +124,7 @@ impl Keeper for Sampler {
             self.bytes -= gone.bytes;
             self.cutoff = Some(gone.slot);
         }
-        bounded(self.bytes).map(|()| None)
+        check_total_bytes(self.bytes).map(|()| None)
     }
 }
 
@@ -151,7 +151,7 @@ impl Keeper for FirstEntries<'_> {
         }
         self.bytes += entry.bytes();
         self.entries.push(entry);
-        bounded(self.bytes).map(|()| None)
+        check_total_bytes(self.bytes).map(|()| None)
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn the_order_does_not_depend_on_what_fits_into_memory() {
         let mut expected: Vec<u64> = (0..500).collect();
-        expected.sort_by_key(|number| RandomStream::new(9, Domain::Sampling, *number).bits());
+        expected.sort_by_key(|number| RandomStream::new(9, Domain::Sampling, *number).next_bits());
         let size = DatasetEntry::default().bytes();
         for (room, floor, spare) in [
             (500, 1, u64::MAX),

@@ -9,19 +9,19 @@ use serde_json::value::RawValue;
 
 use crate::conversation::{Conversation, Speaker};
 use crate::error::{DatasetError, EntryError};
-use crate::object::{JsonObject, json_fault, string};
+use crate::object::{JsonObject, json_fault, parse_string};
 use crate::options::DatasetOptions;
 use crate::pass::{EntryNotes, ItemOutcome, Keeper, PassTally, scan_items};
 use crate::{DatasetEntry, DatasetTurn};
 
 /// One pass over a file.
-pub(crate) fn scan(
+pub(crate) fn scan_sharegpt(
     path: &Path,
     options: &DatasetOptions,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     scan_items(path, options, keeper, |text, build, notes| {
-        Ok(conversation(&parse(text)?, ConversationRules { build, keeps_open: false }, notes))
+        Ok(cut_conversation(&parse(text)?, ConversationRules { build, keeps_open: false }, notes))
     })
 }
 
@@ -56,7 +56,7 @@ fn parse_slowly(text: &str) -> Result<Vec<Said<'_>>, EntryError> {
     const LIST: &str = "an array of objects with `from` and `value`";
     let object = JsonObject::parse(text)?;
     let name = if object.get("conversation").is_some() { "conversation" } else { "conversations" };
-    let list = object.need(name, LIST)?;
+    let list = object.required(name, LIST)?;
     let lines: Vec<&RawValue> =
         serde_json::from_str(list.get()).map_err(|_| EntryError::field(name, list.get(), LIST))?;
     let mut said = Vec::with_capacity(lines.len());
@@ -74,7 +74,7 @@ fn parse_slowly(text: &str) -> Result<Vec<Said<'_>>, EntryError> {
                 let field = format!("{name}[{place}].{}", names[0]);
                 return Err(EntryError::missing(&field, line.names(), "a text"));
             };
-            string(&format!("{name}[{place}].{field}"), value, "a text")
+            parse_string(&format!("{name}[{place}].{field}"), value, "a text")
         };
         said.push((one(["from", "role"])?, one(["value", "content"])?));
     }
@@ -91,7 +91,7 @@ pub(crate) struct ConversationRules {
 }
 
 /// Cuts a conversation into turns.
-pub(crate) fn conversation(
+pub(crate) fn cut_conversation(
     said: &[Said<'_>],
     rules: ConversationRules,
     notes: &mut EntryNotes,
@@ -99,7 +99,7 @@ pub(crate) fn conversation(
     let mut talk = Conversation::new();
     let mut is_begun = false;
     for (from, value) in said {
-        let Some(role) = role(from) else {
+        let Some(role) = parse_role(from) else {
             return ItemOutcome::Skip("a speaker other than human, gpt and system".to_owned());
         };
         if !is_begun && role == Role::Assistant {
@@ -113,7 +113,10 @@ pub(crate) fn conversation(
             notes.add("conversation cut before an empty message");
             break;
         }
-        talk.say(side(role), rules.build.then(|| Message::text(role, value.as_ref())));
+        talk.add_message(
+            speaker_of_role(role),
+            rules.build.then(|| Message::text(role, value.as_ref())),
+        );
     }
     let pairs = talk.finish(rules.keeps_open, notes);
     if pairs.is_empty() {
@@ -130,7 +133,7 @@ pub(crate) fn conversation(
     ItemOutcome::Entry(DatasetEntry { turns: turns.collect(), ..DatasetEntry::default() })
 }
 
-fn side(role: Role) -> Speaker {
+fn speaker_of_role(role: Role) -> Speaker {
     match role {
         Role::User | Role::Tool => Speaker::Asking,
         Role::Assistant => Speaker::Answering,
@@ -138,7 +141,7 @@ fn side(role: Role) -> Speaker {
     }
 }
 
-fn role(from: &str) -> Option<Role> {
+fn parse_role(from: &str) -> Option<Role> {
     match from {
         "human" | "user" => Some(Role::User),
         "gpt" | "assistant" | "chatgpt" | "bing" | "bard" | "model" => Some(Role::Assistant),

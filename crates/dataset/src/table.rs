@@ -7,11 +7,11 @@ use std::path::Path;
 use std::rc::Rc;
 
 use csv::{ByteRecord, Position, Reader, ReaderBuilder, Terminator};
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 
-use crate::error::{DatasetError, EntryError, FilePosition, names};
-use crate::format::extension;
-use crate::input::{LONGEST, Text, open, open_stream, sha256, too_long, utf8};
+use crate::error::{DatasetError, EntryError, FilePosition, name_list};
+use crate::format::lowercase_extension;
+use crate::input::{LONGEST, Text, decode_utf8, hash_rest, open_stream, open_text, too_long_error};
 
 /// Refuses to give more than the longest record in one go.
 struct RecordLimit {
@@ -44,7 +44,7 @@ pub(crate) struct TableReader {
 impl TableReader {
     /// A table whose first row names its columns, each name once.
     pub(crate) fn open(path: &Path) -> Result<Self, DatasetError> {
-        Self::new(path, open(path)?).named(path)
+        Self::new(path, open_text(path)?).with_header(path)
     }
 
     /// A table that may have no header, and is read once.
@@ -53,7 +53,7 @@ impl TableReader {
     }
 
     /// Takes the row that is next for the names of the columns.
-    pub(crate) fn named(mut self, path: &Path) -> Result<Self, DatasetError> {
+    pub(crate) fn with_header(mut self, path: &Path) -> Result<Self, DatasetError> {
         let Some(row) = self.next(path)? else {
             return Err(DatasetError::file(path, "holds no entries"));
         };
@@ -64,7 +64,7 @@ impl TableReader {
         let mut seen = HashSet::new();
         let mut named = header.iter().filter(|name| !name.is_empty());
         if let Some(name) = named.find(|name| !seen.insert(name.as_str())) {
-            let fault = format!("two columns are named `{}`, expected one", excerpt(name));
+            let fault = format!("two columns are named `{}`, expected one", safe_excerpt(name));
             return Err(DatasetError::new(path, place, EntryError::from(fault)));
         }
         self.header = header;
@@ -74,7 +74,7 @@ impl TableReader {
     fn new(path: &Path, text: Text) -> Self {
         let given = Rc::new(Cell::new(0));
         let source = RecordLimit { inner: text, given: Rc::clone(&given) };
-        let delimiter = if extension(path) == "tsv" { b'\t' } else { b',' };
+        let delimiter = if lowercase_extension(path) == "tsv" { b'\t' } else { b',' };
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
@@ -109,7 +109,7 @@ impl TableReader {
             let is_long = matches!(error.kind(), csv::ErrorKind::Io(error)
                 if error.kind() == io::ErrorKind::FileTooLarge);
             let fault = if is_long {
-                too_long("the row")
+                too_long_error("the row")
             } else {
                 EntryError::from(format!("cannot be read: {error}"))
             };
@@ -120,7 +120,7 @@ impl TableReader {
     }
 
     /// The row that was just read is given once more.
-    pub(crate) fn again(&mut self) {
+    pub(crate) fn unread_row(&mut self) {
         self.is_pending = true;
     }
 
@@ -132,9 +132,13 @@ impl TableReader {
     }
 
     /// The same, for a column that must be there.
-    pub(crate) fn need(&self, path: &Path, wanted: &[&str]) -> Result<usize, DatasetError> {
+    pub(crate) fn required_column(
+        &self,
+        path: &Path,
+        wanted: &[&str],
+    ) -> Result<usize, DatasetError> {
         self.column(wanted).ok_or_else(|| {
-            let (wanted, there) = (names(wanted.iter().copied()), self.names());
+            let (wanted, there) = (name_list(wanted.iter().copied()), self.column_names());
             let what = format!("no column {wanted}; columns there: {there}");
             DatasetError::new(
                 path,
@@ -144,12 +148,12 @@ impl TableReader {
         })
     }
 
-    pub(crate) fn names(&self) -> String {
-        names(self.header.iter().map(String::as_str))
+    pub(crate) fn column_names(&self) -> String {
+        name_list(self.header.iter().map(String::as_str))
     }
 
     pub(crate) fn finish(self, path: &Path) -> Result<String, DatasetError> {
-        sha256(path, self.reader.into_inner().inner)
+        hash_rest(path, self.reader.into_inner().inner)
     }
 }
 
@@ -165,8 +169,8 @@ impl<'a> TableRow<'a> {
     pub(crate) fn fields(&self) -> impl Iterator<Item = Result<&'a str, EntryError>> + use<'a> {
         let last = self.record.len().saturating_sub(1);
         let trimmed = move |(place, field): (usize, &'a [u8])| match field {
-            [field @ .., b'\r'] if place == last => utf8(field),
-            field => utf8(field),
+            [field @ .., b'\r'] if place == last => decode_utf8(field),
+            field => decode_utf8(field),
         };
         self.record.iter().enumerate().map(trimmed)
     }
@@ -180,7 +184,7 @@ impl<'a> TableRow<'a> {
             )));
         }
         self.fields().nth(column).unwrap_or(Ok("")).map_err(|fault| EntryError {
-            what: format!("field `{}`: {}", excerpt(self.name(column)), fault.what),
+            what: format!("field `{}`: {}", safe_excerpt(self.name(column)), fault.what),
             hint: fault.hint,
         })
     }

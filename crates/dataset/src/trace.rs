@@ -18,11 +18,11 @@ use goodput_model::{LogPlan, Nanos, TracePlan};
 use crate::error::{DatasetError, EntryError};
 use crate::format::{TraceFormat, UnknownFormat};
 use crate::pass::{Keeper, PassTally};
-use crate::sample::bounded;
+use crate::sample::check_total_bytes;
 use crate::{DatasetEntry, Loaded, private};
 
-pub(crate) use decimal::decimal;
-pub(crate) use detect::format_of;
+pub(crate) use decimal::seconds_text;
+pub(crate) use detect::detect_format;
 
 pub use crate::entry::TokenCounter;
 pub use row::{MOST_GAPS, Param, Params, TraceHead, TraceRow, TraceRowWriter};
@@ -60,18 +60,18 @@ impl TraceSelection {
 
 /// Reads a trace. Entries come in the order of their instants, which count from the first of them.
 pub fn load_trace(path: &Path, options: &TraceSelection) -> Result<Loaded, DatasetError> {
-    let format = format_of(path, options.format)?;
+    let format = detect_format(path, options.format)?;
     let mut cut = TimeRange::default();
     if options.start > Nanos::ZERO || options.length.is_some() {
         let mut first = First(None);
-        scan(path, format, options, &mut first)?;
+        scan_trace(path, format, options, &mut first)?;
         let start = first.0.unwrap_or_default() + options.start;
         cut.from = start;
         cut.to = options.length.map(|length| start + length);
     }
-    let (tally, block_tokens) = scan(path, format, options, &mut cut)?;
+    let (tally, block_tokens) = scan_trace(path, format, options, &mut cut)?;
     if cut.entries.is_empty() {
-        return Err(nothing(path, &tally, cut.outside));
+        return Err(no_entries_error(path, &tally, cut.outside));
     }
     let mut entries = cut.entries;
     entries.sort_by_key(|entry| entry.at);
@@ -80,7 +80,7 @@ pub fn load_trace(path: &Path, options: &TraceSelection) -> Result<Loaded, Datas
         entry.at = entry.at.map(|at| at - base);
     }
     if format.is_log() {
-        private::number(&mut entries);
+        private::number_sessions(&mut entries);
     }
     let mut notes = tally.sentences();
     // We record in the order of answers, not of questions.
@@ -96,9 +96,9 @@ pub fn load_trace(path: &Path, options: &TraceSelection) -> Result<Loaded, Datas
     Ok(Loaded { entries, seen, skipped, sha256, format: name, block_tokens, notes })
 }
 
-fn nothing(path: &Path, tally: &PassTally, outside: u64) -> DatasetError {
+fn no_entries_error(path: &Path, tally: &PassTally, outside: u64) -> DatasetError {
     if outside == 0 {
-        return tally.none_left(path);
+        return tally.nothing_kept_error(path);
     }
     let what = format!("none of its {} rows lies in the selected time range", tally.seen);
     DatasetError::file(
@@ -108,20 +108,22 @@ fn nothing(path: &Path, tally: &PassTally, outside: u64) -> DatasetError {
 }
 
 /// One pass over the file: what was counted, and the tokens of a block.
-fn scan(
+fn scan_trace(
     path: &Path,
     format: TraceFormat,
     options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<(PassTally, Option<u32>), DatasetError> {
     match format {
-        TraceFormat::Mooncake | TraceFormat::Bailian => lines::scan(path, format, options, keeper),
+        TraceFormat::Mooncake | TraceFormat::Bailian => {
+            lines::scan_lines(path, format, options, keeper)
+        }
         TraceFormat::Burstgpt => Ok((tables::scan_burstgpt(path, options, keeper)?, None)),
         TraceFormat::Azure => Ok((tables::scan_azure(path, options, keeper)?, None)),
-        TraceFormat::Goodput => own::scan(path, options, keeper),
-        TraceFormat::Litellm => Ok((litellm::scan(path, options, keeper)?, None)),
-        TraceFormat::Nginx => Ok((nginx::scan(path, options, keeper)?, None)),
-        TraceFormat::Otel => Ok((otel::scan(path, options, keeper)?, None)),
+        TraceFormat::Goodput => own::scan_own(path, options, keeper),
+        TraceFormat::Litellm => Ok((litellm::scan_litellm(path, options, keeper)?, None)),
+        TraceFormat::Nginx => Ok((nginx::scan_nginx(path, options, keeper)?, None)),
+        TraceFormat::Otel => Ok((otel::scan_otel(path, options, keeper)?, None)),
     }
 }
 
@@ -166,6 +168,6 @@ impl Keeper for TimeRange {
         self.latest = self.latest.max(at);
         self.bytes += entry.bytes();
         self.entries.push(entry);
-        bounded(self.bytes).map(|()| None)
+        check_total_bytes(self.bytes).map(|()| None)
     }
 }

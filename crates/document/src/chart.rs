@@ -4,9 +4,9 @@
 #[cfg(test)]
 mod tests;
 
-use goodput_model::plain;
+use goodput_model::escape_control;
 
-use crate::clip::{clip, left, right};
+use crate::clip::{align_left, align_right, clip};
 use crate::scale::Scale;
 use crate::svg::{Chart, ChartSeries, Dot, Rule, Shape, TONES};
 
@@ -33,14 +33,14 @@ pub struct TextPlot {
 }
 
 impl TextPlot {
-    fn height(&self) -> Option<(f64, &str)> {
+    fn highest_value(&self) -> Option<(f64, &str)> {
         self.chart.rules.iter().find_map(|rule| match rule {
             Rule::Height(at, name) => Some((*at, name.as_str())),
             _ => None,
         })
     }
 
-    fn place(&self) -> Option<(f64, &str)> {
+    fn marked_place(&self) -> Option<(f64, &str)> {
         self.chart.rules.iter().find_map(|rule| match rule {
             Rule::Place(at, name) => Some((*at, name.as_str())),
             _ => None,
@@ -48,7 +48,7 @@ impl TextPlot {
     }
 }
 
-fn mark(series: &ChartSeries) -> char {
+fn series_mark(series: &ChartSeries) -> char {
     // Rings share the tone of the points that they belong to, and a terminal has no other mark for it.
     let shift = if series.shape == Shape::Rings { TONES / 2 } else { 0 };
     MARKS[(series.tone + shift) % TONES]
@@ -81,32 +81,33 @@ impl Character {
 }
 
 /// The chart in lines of at most 79 columns: title, plot, ticks, legend.
-pub fn draw(plot: &TextPlot) -> String {
+pub fn draw_text_plot(plot: &TextPlot) -> String {
     let chart = &plot.chart;
-    let mut out = format!("{}\n", clip(&plain(&plot.title), WIDTH));
+    let mut out = format!("{}\n", clip(&escape_control(&plot.title), WIDTH));
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
     let whole = |dot: &&Dot| dot.x.is_finite() && dot.y.is_finite();
     let x = dots().filter(whole).map(|dot| dot.x);
     let y = dots().filter(whole).flat_map(|dot| [Some(dot.y), dot.low, dot.high]).flatten();
-    let x = Scale::from_values(x.chain(plot.place().map(|place| place.0)), chart.x.is_log);
-    let y = Scale::from_values(y.chain(plot.height().map(|line| line.0)), chart.y.is_log);
+    let x = Scale::from_values(x.chain(plot.marked_place().map(|place| place.0)), chart.x.is_log);
+    let y = Scale::from_values(y.chain(plot.highest_value().map(|line| line.0)), chart.y.is_log);
     let y = y.map(Scale::with_room);
     let (Some(x), Some(y), Some(_)) = (x, y, dots().find(whole)) else {
         out.push_str("        nothing to draw\n");
         return out;
     };
     let mut canvas = CharGrid::new(x, y, plot.rows);
-    canvas.fill(plot);
+    canvas.draw_series(plot);
     canvas.write(&mut out);
-    legend(&mut out, plot);
+    push_legend(&mut out, plot);
     out
 }
 
-fn legend(out: &mut String, plot: &TextPlot) {
+fn push_legend(out: &mut String, plot: &TextPlot) {
     let drawn = plot.chart.series.iter().filter(|series| !series.dots.is_empty());
-    let series = drawn.map(|series| format!("{} {}", mark(series), plain(&series.name)));
-    let line = plot.height().map(|(_, name)| format!("╌ {}", plain(name)));
-    let place = plot.place().map(|(_, name)| format!("┊ {}", plain(name)));
+    let series =
+        drawn.map(|series| format!("{} {}", series_mark(series), escape_control(&series.name)));
+    let line = plot.highest_value().map(|(_, name)| format!("╌ {}", escape_control(name)));
+    let place = plot.marked_place().map(|(_, name)| format!("┊ {}", escape_control(name)));
     let parts = series.chain(line).chain(place);
     let flush = |out: &mut String, line: &str| {
         if !line.is_empty() {
@@ -139,50 +140,50 @@ impl CharGrid {
         Self { x, y, cells: vec![[Character::default(); COLUMNS]; rows.clamp(2, 40)] }
     }
 
-    fn fill(&mut self, plot: &TextPlot) {
-        if let Some(row) = plot.height().and_then(|line| self.row(line.0)) {
+    fn draw_series(&mut self, plot: &TextPlot) {
+        if let Some(row) = plot.highest_value().and_then(|line| self.cell_row(line.0)) {
             self.cells[row].iter_mut().for_each(|cell| cell.line = true);
         }
-        if let Some(column) = plot.place().and_then(|place| self.column(place.0)) {
+        if let Some(column) = plot.marked_place().and_then(|place| self.cell_column(place.0)) {
             self.cells.iter_mut().for_each(|row| row[column].place = true);
         }
         for series in &plot.chart.series {
-            self.join(series);
+            self.draw_lines(series);
         }
         for series in &plot.chart.series {
             for dot in &series.dots {
-                self.bar(dot);
-                if let (Some(row), Some(column)) = (self.row(dot.y), self.column(dot.x)) {
-                    self.cells[row][column].mark = Some(mark(series));
+                self.draw_interval(dot);
+                if let (Some(row), Some(column)) = (self.cell_row(dot.y), self.cell_column(dot.x)) {
+                    self.cells[row][column].mark = Some(series_mark(series));
                 }
             }
         }
     }
 
     /// Dots from the left edge and from the top.
-    fn across(&self, x: f64) -> Option<usize> {
-        Some((self.x.share(x)? * (COLUMNS * ACROSS - 1) as f64).round() as usize)
+    fn dot_column(&self, x: f64) -> Option<usize> {
+        Some((self.x.position(x)? * (COLUMNS * ACROSS - 1) as f64).round() as usize)
     }
 
-    fn down(&self, y: f64) -> Option<usize> {
+    fn dot_row(&self, y: f64) -> Option<usize> {
         let last = self.cells.len() * DOWN - 1;
-        Some(last - ((self.y.share(y)? * last as f64).round() as usize).min(last))
+        Some(last - ((self.y.position(y)? * last as f64).round() as usize).min(last))
     }
 
-    fn column(&self, x: f64) -> Option<usize> {
-        self.across(x).map(|across| (across / ACROSS).min(COLUMNS - 1))
+    fn cell_column(&self, x: f64) -> Option<usize> {
+        self.dot_column(x).map(|across| (across / ACROSS).min(COLUMNS - 1))
     }
 
-    fn row(&self, y: f64) -> Option<usize> {
-        self.down(y).map(|down| down / DOWN)
+    fn cell_row(&self, y: f64) -> Option<usize> {
+        self.dot_row(y).map(|down| down / DOWN)
     }
 
     /// From each point to the next, by braille dots.
-    fn join(&mut self, series: &ChartSeries) {
+    fn draw_lines(&mut self, series: &ChartSeries) {
         let mut places: Vec<(usize, usize)> = series
             .dots
             .iter()
-            .filter_map(|dot| Some((self.across(dot.x)?, self.down(dot.y)?)))
+            .filter_map(|dot| Some((self.dot_column(dot.x)?, self.dot_row(dot.y)?)))
             .collect();
         places.sort_unstable();
         for pair in places.windows(2) {
@@ -193,12 +194,12 @@ impl CharGrid {
                 let between = |from: usize, to: usize| {
                     (from as f64 + share * (to as f64 - from as f64)).round() as usize
                 };
-                self.set(between(from.0, to.0), between(from.1, to.1));
+                self.set_dot(between(from.0, to.0), between(from.1, to.1));
             }
         }
     }
 
-    fn set(&mut self, across: usize, down: usize) {
+    fn set_dot(&mut self, across: usize, down: usize) {
         // Bits of a braille cell: three rows of two, then the fourth row.
         const BITS: [[u8; ACROSS]; DOWN] = [[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]];
         let cell = self.cells.get_mut(down / DOWN).and_then(|row| row.get_mut(across / ACROSS));
@@ -208,10 +209,10 @@ impl CharGrid {
     }
 
     /// The interval of a point, where it is longer than a row.
-    fn bar(&mut self, dot: &Dot) {
-        let end = |value: Option<f64>| self.row(value.unwrap_or(dot.y));
+    fn draw_interval(&mut self, dot: &Dot) {
+        let end = |value: Option<f64>| self.cell_row(value.unwrap_or(dot.y));
         let (Some(top), Some(bottom), Some(column)) =
-            (end(dot.high), end(dot.low), self.column(dot.x))
+            (end(dot.high), end(dot.low), self.cell_column(dot.x))
         else {
             return;
         };
@@ -225,7 +226,7 @@ impl CharGrid {
     fn write(&self, out: &mut String) {
         let mut labels = vec![String::new(); self.cells.len()];
         for (value, text) in self.y.ticks(self.cells.len().div_ceil(3)) {
-            if let Some(label) = self.row(value).and_then(|row| labels.get_mut(row))
+            if let Some(label) = self.cell_row(value).and_then(|row| labels.get_mut(row))
                 && label.is_empty()
             {
                 *label = text;
@@ -234,21 +235,21 @@ impl CharGrid {
         for (row, label) in self.cells.iter().zip(&labels) {
             let axis = if label.is_empty() { '│' } else { '┤' };
             let cells: String = row.iter().map(|cell| cell.glyph()).collect();
-            let line = format!("{}{axis}{cells}", right(label, GUTTER));
+            let line = format!("{}{axis}{cells}", align_right(label, GUTTER));
             out.push_str(line.trim_end());
             out.push('\n');
         }
         let (mut axis, mut ticks) = (vec!['─'; COLUMNS], String::new());
         for (value, text) in self.x.ticks(8) {
-            let Some(column) = self.column(value) else { continue };
+            let Some(column) = self.cell_column(value) else { continue };
             let start = (GUTTER + 1 + column).saturating_sub(text.len() / 2);
             let start = start.min(WIDTH.saturating_sub(text.len()));
             if ticks.is_empty() || start > ticks.len() {
-                ticks = left(&ticks, start) + &text;
+                ticks = align_left(&ticks, start) + &text;
                 axis[column] = '┬';
             }
         }
         let axis: String = axis.into_iter().collect();
-        out.extend([right("└", GUTTER + 1), axis, "\n".to_owned(), ticks, "\n".to_owned()]);
+        out.extend([align_right("└", GUTTER + 1), axis, "\n".to_owned(), ticks, "\n".to_owned()]);
     }
 }

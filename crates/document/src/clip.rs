@@ -24,19 +24,19 @@ pub fn clip(text: &str, columns: usize) -> String {
 }
 
 /// The page with each of its lines in at most this many columns, and nothing at their ends.
-pub fn fit(page: &str, columns: usize) -> String {
+pub fn fit_page(page: &str, columns: usize) -> String {
     page.lines().map(|line| clip(line.trim_end(), columns) + "\n").collect()
 }
 
 /// `text` at the left of so many columns; longer text is clipped.
-pub fn left(text: &str, columns: usize) -> String {
+pub fn align_left(text: &str, columns: usize) -> String {
     let text = clip(text, columns);
     let pad = columns.saturating_sub(text.width());
     text + &" ".repeat(pad)
 }
 
 /// The same at the right.
-pub fn right(text: &str, columns: usize) -> String {
+pub fn align_right(text: &str, columns: usize) -> String {
     let text = clip(text, columns);
     " ".repeat(columns.saturating_sub(text.width())) + &text
 }
@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(clip("日本語", 5), "日本…");
         assert_eq!(clip("日本語", 4), "日…");
         assert_eq!(clip("ab", 0), "");
-        assert_eq!(fit("abcd  \n\nx", 3), "ab…\n\nx\n");
-        assert_eq!([left("日", 4), right("日", 4)], ["日  ", "  日"]);
+        assert_eq!(fit_page("abcd  \n\nx", 3), "ab…\n\nx\n");
+        assert_eq!([align_left("日", 4), align_right("日", 4)], ["日  ", "  日"]);
     }
 }

@@ -21,7 +21,7 @@ enum Hue {
 }
 
 impl Hue {
-    fn code(self) -> &'static str {
+    fn ansi_code(self) -> &'static str {
         match self {
             Self::Good => "\x1b[32m",
             Self::Doubt => "\x1b[33m",
@@ -103,7 +103,7 @@ impl Painted {
     }
 
     /// The verdict of which this is the whole line.
-    fn verdict(from: usize, is_it: impl Fn(Verdict) -> bool) -> Option<Self> {
+    fn find_verdict(from: usize, is_it: impl Fn(Verdict) -> bool) -> Option<Self> {
         let all = [
             (Verdict::Valid, Hue::Good),
             (Verdict::Suspect, Hue::Doubt),
@@ -115,19 +115,19 @@ impl Painted {
 }
 
 /// The page with colors. Without them it is the same text.
-pub fn colored(page: &str) -> String {
+pub fn color_page(page: &str) -> String {
     let mut out = String::with_capacity(page.len() + 64);
     let mut part = PagePart::Page;
     for (number, line) in page.split_inclusive('\n').enumerate() {
         let text = line.strip_suffix('\n').unwrap_or(line);
         // The first line is a target or an answer: foreign words stand there, but for the verdict
         // of a short page.
-        let painted = if number == 0 { headline(text) } else { find(text, &mut part) };
+        let painted = if number == 0 { color_headline(text) } else { find_color(text, &mut part) };
         match painted.and_then(|Painted { bytes: Range { start, end }, hue }| {
             Some((line.get(..start)?, line.get(start..end)?, line.get(end..)?, hue))
         }) {
             Some((before, word, after, hue)) => {
-                out.extend([before, hue.code(), word, "\x1b[0m", after]);
+                out.extend([before, hue.ansi_code(), word, "\x1b[0m", after]);
             }
             None => out.push_str(line),
         }
@@ -136,13 +136,13 @@ pub fn colored(page: &str) -> String {
 }
 
 /// The verdict at the beginning of a short page.
-fn headline(line: &str) -> Option<Painted> {
+fn color_headline(line: &str) -> Option<Painted> {
     let (word, _) = line.split_once("  ")?;
-    Painted::verdict(0, |verdict| word == verdict.name().to_uppercase())
+    Painted::find_verdict(0, |verdict| word == verdict.name().to_uppercase())
 }
 
 /// What of a line has a color; the part that the next line belongs to.
-fn find(line: &str, part: &mut PagePart) -> Option<Painted> {
+fn find_color(line: &str, part: &mut PagePart) -> Option<Painted> {
     if *part == PagePart::Quoted && !line.is_empty() {
         return None;
     }
@@ -150,7 +150,7 @@ fn find(line: &str, part: &mut PagePart) -> Option<Painted> {
         *part = PagePart::Quoted;
         return None;
     }
-    if let Some((next, painted)) = labelled(line) {
+    if let Some((next, painted)) = color_labeled(line) {
         *part = next;
         return Some(painted);
     }
@@ -166,7 +166,7 @@ fn find(line: &str, part: &mut PagePart) -> Option<Painted> {
         return None;
     }
     let now = *part;
-    *part = after(line, now);
+    *part = next_part(line, now);
     match now {
         PagePart::Page | PagePart::Quoted => None,
         PagePart::Caveats => {
@@ -181,7 +181,7 @@ fn find(line: &str, part: &mut PagePart) -> Option<Painted> {
             Some(Painted { bytes: from..line.len(), ..painted })
         }
         PagePart::Column(column) => {
-            let from = byte_at(line, column)?;
+            let from = byte_of_column(line, column)?;
             // Cells before it stand apart from it.
             let (before, value) = line.split_at_checked(from)?;
             if !before.ends_with("  ") {
@@ -199,14 +199,14 @@ fn find(line: &str, part: &mut PagePart) -> Option<Painted> {
 }
 
 fn audit_verdict(line: &str) -> Option<Painted> {
-    Painted::verdict(0, |verdict| line == figures_verdict_line(verdict))
+    Painted::find_verdict(0, |verdict| line == figures_verdict_line(verdict))
 }
 
 /// What stands in front of lines that go on below a label.
 const INDENT: &str = "            ";
 
 /// The part that the line below this one belongs to.
-fn after(line: &str, part: PagePart) -> PagePart {
+fn next_part(line: &str, part: PagePart) -> PagePart {
     let goes_on = match part {
         PagePart::Page | PagePart::Quoted => false,
         PagePart::Caveats => {
@@ -223,13 +223,13 @@ fn after(line: &str, part: PagePart) -> PagePart {
 }
 
 /// A verdict, or the state of an SLO, next to its label; and what stands below it.
-fn labelled(line: &str) -> Option<(PagePart, Painted)> {
+fn color_labeled(line: &str) -> Option<(PagePart, Painted)> {
     let from = INDENT.len();
     let (label, value) = line.split_at_checked(from)?;
     match label.trim_end() {
         "Verdict" => {
             let is_it = |verdict| value == verdict_line(verdict);
-            Some((PagePart::Caveats, Painted::verdict(from, is_it)?))
+            Some((PagePart::Caveats, Painted::find_verdict(from, is_it)?))
         }
         "SLO" => {
             let ends = |rest: &str| rest.is_empty() || rest.starts_with(": ");
@@ -241,7 +241,7 @@ fn labelled(line: &str) -> Option<(PagePart, Painted)> {
 }
 
 /// The byte at which this column begins.
-fn byte_at(line: &str, column: usize) -> Option<usize> {
+fn byte_of_column(line: &str, column: usize) -> Option<usize> {
     let mut at = 0;
     for (place, c) in line.char_indices() {
         if at >= column {
@@ -258,7 +258,7 @@ mod tests {
 
     /// The page with `<…>` around what has a color.
     fn marked(page: &str) -> String {
-        let shown = colored(page);
+        let shown = color_page(page);
         for hue in [Hue::Good, Hue::Doubt, Hue::Bad] {
             assert_eq!(shown.replace("\x1b[0m", "").matches("\x1b[0").count(), 0, "{hue:?}");
         }
@@ -318,13 +318,13 @@ mod tests {
                 format!("x\n  {foreign}\n"),
                 format!("x\n{foreign} against A, 8 req/s: tested together\n"),
             ] {
-                assert_eq!(colored(&page), page);
+                assert_eq!(color_page(&page), page);
             }
         }
         let log = "x\n\na=1 failed:\n  it ended\n  #  the SLO\n  1  kept\n\n  1  kept\n";
-        assert_eq!(colored(log), log);
+        assert_eq!(color_page(log), log);
         let error =
             "x\nVerdict     VALID\n  note      WORSE, missed, void\n            void, missed\n";
-        assert_eq!(colored(error).matches("\x1b[3").count(), 1);
+        assert_eq!(color_page(error).matches("\x1b[3").count(), 1);
     }
 }

@@ -56,7 +56,7 @@ mod table;
 
 use crate::svg::Chart;
 
-pub use answer::{Answer, Pointer, Standing, no_result};
+pub use answer::{Answer, Pointer, Standing, void_answer};
 pub use block::{
     Block, Fact, FailureLog, Folded, Judgement, Lines, List, Note, NoteKind, SeverityMark,
 };
@@ -107,7 +107,7 @@ impl Section {
     }
 
     /// With another name in the navigation.
-    pub fn named(id: &'static str, name: &'static str, title: &'static str) -> Self {
+    pub fn with_name(id: &'static str, name: &'static str, title: &'static str) -> Self {
         Self { id, name, title, blocks: Vec::new() }
     }
 
@@ -118,11 +118,11 @@ impl Section {
         title: &'static str,
         charts: Vec<Chart>,
     ) -> Self {
-        Self::named(id, name, title).with(Block::Charts(charts))
+        Self::with_name(id, name, title).with(Block::Charts(charts))
     }
 
     /// Blocks that stand below the answer, or at the end of a page.
-    pub fn bare() -> Self {
+    pub fn untitled() -> Self {
         Self::default()
     }
 

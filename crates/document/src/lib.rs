@@ -15,10 +15,10 @@ mod scale;
 pub mod svg;
 pub mod wrap;
 
-pub use chart::{TextPlot, draw};
-pub use color::colored;
+pub use chart::{TextPlot, draw_text_plot};
+pub use color::color_page;
 pub use document::{
     Align, Answer, Block, Cell, Column, Detail, Document, Fact, FailureLog, Fault, Folded, Formats,
     Judgement, Lines, List, Note, NoteKind, Pointer, Rows, Section, SeverityMark, Standing, Suite,
-    Suites, Table, TableCut, TableStyle, TestCase, Tone, no_result,
+    Suites, Table, TableCut, TableStyle, TestCase, Tone, void_answer,
 };

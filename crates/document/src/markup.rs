@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// A piece of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,21 +25,21 @@ impl Html {
     /// Text. What a browser would act on, and marks that turn the direction of reading, are shown
     /// and not obeyed.
     pub fn text(&mut self, text: &str) -> &mut Self {
-        escape(&mut self.0, text);
+        push_escaped(&mut self.0, text);
         self
     }
 
     /// What people typed, to be typed on: it comes back with the form, so it is kept as it is. Not
     /// for anything that is only shown.
     pub fn typed(&mut self, text: &str) -> &mut Self {
-        escape_typed(&mut self.0, text);
+        push_escaped_typed(&mut self.0, text);
         self
     }
 
     /// A field of one line with what people typed, likewise.
     pub fn field(&mut self, name: &'static str, typed: &str) -> &mut Self {
         let _ = write!(self.0, "<input type=\"text\" name=\"{name}\" value=\"");
-        escape_typed(&mut self.0, typed);
+        push_escaped_typed(&mut self.0, typed);
         self.0.push_str("\">");
         self
     }
@@ -58,7 +58,7 @@ impl Html {
     }
 
     /// An element with nothing but text inside.
-    pub fn leaf(
+    pub fn text_element(
         &mut self,
         name: &'static str,
         attributes: Attributes<'_>,
@@ -75,7 +75,7 @@ impl Html {
         let _ = write!(self.0, "<{name}");
         for (attribute, value) in attributes {
             let _ = write!(self.0, " {attribute}=\"");
-            escape(&mut self.0, value);
+            push_escaped(&mut self.0, value);
             self.0.push('"');
         }
         self.0.push('>');
@@ -89,11 +89,11 @@ impl Html {
     }
 
     /// Numbers for the page's script, which finds them by their id.
-    pub fn data(&mut self, id: &'static str, data: &impl Serialize) -> &mut Self {
+    pub fn script_data(&mut self, id: &'static str, data: &impl Serialize) -> &mut Self {
         let _ = write!(self.0, "<script type=\"application/json\" id=\"{id}\">");
         for c in serde_json::to_string(data).unwrap_or_default().chars() {
             // No `<` means no end of the element before its own.
-            if c == '<' || turns(c) {
+            if c == '<' || changes_direction(c) {
                 let _ = write!(self.0, "\\u{:04x}", u32::from(c));
             } else {
                 self.0.push(c);
@@ -109,7 +109,7 @@ impl Html {
     }
 
     /// Our own style sheet or script, or a picture that was drawn here.
-    pub fn ours(&mut self, markup: &str) -> &mut Self {
+    pub fn trusted(&mut self, markup: &str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
@@ -122,7 +122,7 @@ impl Html {
 
 /// Our own markup with these in the place of `{{name}}`. What is put in is not looked at again, so it may
 /// hold any text that is escaped. Line breaks and indentation of the template are for its readers.
-pub fn filled(template: &str, with: &[(&str, &str)]) -> String {
+pub fn fill_template(template: &str, with: &[(&str, &str)]) -> String {
     let lines: String = template.lines().map(str::trim_start).collect();
     let mut parts = lines.split("{{");
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -135,32 +135,32 @@ pub fn filled(template: &str, with: &[(&str, &str)]) -> String {
 }
 
 /// Whether a character is acted on and not shown; all of these have four hexadecimal digits.
-fn turns(c: char) -> bool {
-    u32::from(c) <= 0xffff && plain(c.encode_utf8(&mut [0; 4])).starts_with("\\u{")
+fn changes_direction(c: char) -> bool {
+    u32::from(c) <= 0xffff && escape_control(c.encode_utf8(&mut [0; 4])).starts_with("\\u{")
 }
 
 /// Text with everything escaped that markup would act on.
-pub fn escaped(text: &str) -> String {
+pub fn escape_text(text: &str) -> String {
     let mut out = String::new();
-    escape(&mut out, text);
+    push_escaped(&mut out, text);
     out
 }
 
 /// Appends the same.
-pub fn escape(out: &mut String, text: &str) {
-    for c in plain(text).chars() {
-        push(out, c);
+pub fn push_escaped(out: &mut String, text: &str) {
+    for c in escape_control(text).chars() {
+        push_char(out, c);
     }
 }
 
 /// Appends text with nothing changed but what would end it; no page can hold a NUL.
-fn escape_typed(out: &mut String, text: &str) {
+fn push_escaped_typed(out: &mut String, text: &str) {
     for c in text.chars().filter(|c| *c != '\0') {
-        push(out, c);
+        push_char(out, c);
     }
 }
 
-fn push(out: &mut String, c: char) {
+fn push_char(out: &mut String, c: char) {
     match c {
         '&' => out.push_str("&amp;"),
         '<' => out.push_str("&lt;"),
@@ -179,8 +179,8 @@ mod tests {
     fn nothing_from_outside_is_markup() {
         let hostile = "</script><img src=x onerror=alert(1)>\"'&\u{202e}";
         let html = Html::from_fn(|html| {
-            html.leaf("p", &[("title", hostile)], hostile);
-            html.data("d", &[hostile]);
+            html.text_element("p", &[("title", hostile)], hostile);
+            html.script_data("d", &[hostile]);
         });
         let page = html.into_string();
         assert!(!page.contains("<img") && !page.contains('\u{202e}'), "{page}");

@@ -1,7 +1,7 @@
 //! Numbers for people.
 
 /// A value in a table cell: about four significant digits.
-pub fn cell(value: f64) -> String {
+pub fn cell_number(value: f64) -> String {
     match value.abs() {
         v if v < 99.995 => format!("{value:.2}"),
         v if v < 9999.95 => format!("{value:.1}"),
@@ -13,7 +13,7 @@ pub fn cell(value: f64) -> String {
 }
 
 /// A dash where the value is not known.
-pub fn known<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+pub fn known_or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "–".to_owned(), text)
 }
 
@@ -40,7 +40,7 @@ pub fn percent(share: f64) -> String {
 }
 
 /// At most three decimals, and none that say nothing.
-pub fn trimmed(value: f64) -> String {
+pub fn trimmed_text(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".to_owned(),
         v if v < 1e7 => {
@@ -80,13 +80,17 @@ pub fn duration(seconds: f64) -> String {
 }
 
 /// An interval of which both ends are known, in words; nothing if one is not.
-pub fn between(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+pub fn interval_text(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
     let ends = low.zip(high);
     ends.map_or(String::new(), |(low, high)| format!(" ({} to {})", text(low), text(high)))
 }
 
 /// An interval in brackets, with a blank before it; nothing if it is not known.
-pub fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+pub fn range_in_brackets(
+    low: Option<f64>,
+    high: Option<f64>,
+    text: impl Fn(f64) -> String,
+) -> String {
     let end = |value: Option<f64>| value.map_or("…".to_owned(), &text);
     match (low, high) {
         (None, None) => String::new(),
@@ -105,12 +109,12 @@ mod tests {
         assert_eq!(amount(12.34), "12.3");
         assert_eq!(amount(1.0 / 60.0), "0.017");
         assert_eq!(amount(999.96), "1,000");
-        assert_eq!(cell(0.123), "0.12");
-        assert_eq!(cell(1234.56), "1234.6");
-        assert_eq!(cell(99.999), "100.0");
-        assert_eq!(cell(123_456.7), "123457");
-        assert_eq!(cell(9_999_999.0), "9999999");
-        assert_eq!([1e7, -1e308, f64::NAN].map(cell), ["1.0e7", "-1.0e308", "–"]);
+        assert_eq!(cell_number(0.123), "0.12");
+        assert_eq!(cell_number(1234.56), "1234.6");
+        assert_eq!(cell_number(99.999), "100.0");
+        assert_eq!(cell_number(123_456.7), "123457");
+        assert_eq!(cell_number(9_999_999.0), "9999999");
+        assert_eq!([1e7, -1e308, f64::NAN].map(cell_number), ["1.0e7", "-1.0e308", "–"]);
         let shares = [1.0, 0.99999, 0.5, 0.00001, 0.0].map(percent);
         assert_eq!(shares, ["100 %", "99.9 %", "50.0 %", "<0.1 %", "0 %"]);
     }

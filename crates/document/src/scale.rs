@@ -60,7 +60,7 @@ impl Scale {
     }
 
     /// From 0 at the low end to 1; none for what lies outside or cannot be shown.
-    pub(crate) fn share(&self, value: f64) -> Option<f64> {
+    pub(crate) fn position(&self, value: f64) -> Option<f64> {
         let share = if self.is_log {
             (value.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
         } else {
@@ -74,19 +74,19 @@ impl Scale {
     /// Round values with their texts, ascending, about this many.
     pub(crate) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let about = about.clamp(2, 12);
-        let decades = if self.is_log { self.decades(about) } else { Vec::new() };
-        if decades.len() >= 2 { decades } else { self.linear(about) }
+        let decades = if self.is_log { self.decade_ticks(about) } else { Vec::new() };
+        if decades.len() >= 2 { decades } else { self.linear_ticks(about) }
     }
 
-    fn decades(&self, about: usize) -> Vec<(f64, String)> {
+    fn decade_ticks(&self, about: usize) -> Vec<(f64, String)> {
         let (from, to) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
         let every = (to.saturating_sub(from) as usize).div_ceil(about).max(1);
         let some = |parts: &'static [f64]| -> Vec<(f64, String)> {
             (from..=to)
                 .step_by(every)
                 .flat_map(|power| parts.iter().map(move |part| part * 10f64.powi(power)))
-                .filter(|value| self.share(*value).is_some())
-                .map(|value| (value, text(value, value)))
+                .filter(|value| self.position(*value).is_some())
+                .map(|value| (value, tick_text(value, value)))
                 .collect()
         };
         // Within few decades there is room for their parts.
@@ -98,7 +98,7 @@ impl Scale {
         }
     }
 
-    fn linear(&self, about: usize) -> Vec<(f64, String)> {
+    fn linear_ticks(&self, about: usize) -> Vec<(f64, String)> {
         let rough = (self.high / 2.0 - self.low / 2.0) / about as f64 * 2.0;
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0]
@@ -113,14 +113,14 @@ impl Scale {
         (0..=2 * about)
             .map(|index| (first + index as f64) * step)
             .take_while(|value| *value <= self.high)
-            .filter(|value| self.share(*value).is_some())
-            .map(|value| (value, text(value, step)))
+            .filter(|value| self.position(*value).is_some())
+            .map(|value| (value, tick_text(value, step)))
             .collect()
     }
 }
 
 /// A value with the digits that tell it from its neighbors, a step away.
-fn text(value: f64, step: f64) -> String {
+fn tick_text(value: f64, step: f64) -> String {
     let size = value.abs();
     let digits = (-step.abs().log10().floor()).clamp(0.0, 6.0) as usize;
     let plain = match size {

@@ -10,8 +10,8 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
-pub use draw::{inline, standalone};
-pub use frame::{Key, key};
+pub use draw::{inline_chart, standalone_chart};
+pub use frame::{Key, key_svg};
 pub use stack::{Stack, inline_stack, standalone_stack};
 
 /// Series are told apart by these, in the order of their use.
@@ -90,13 +90,13 @@ impl Dot {
     }
 
     /// One that says what it is.
-    pub fn noted(x: f64, y: f64, note: impl Into<String>) -> Self {
+    pub fn with_note(x: f64, y: f64, note: impl Into<String>) -> Self {
         Self { x, y, note: note.into(), ..Self::default() }
     }
 
     /// With an interval.
     #[must_use]
-    pub fn within(self, low: Option<f64>, high: Option<f64>) -> Self {
+    pub fn with_interval(self, low: Option<f64>, high: Option<f64>) -> Self {
         Self { low, high, ..self }
     }
 }
@@ -161,30 +161,30 @@ impl Chart {
 
     /// With this caption.
     #[must_use]
-    pub fn says(self, says: impl Into<String>) -> Self {
+    pub fn with_caption(self, says: impl Into<String>) -> Self {
         Self { says: says.into(), ..self }
     }
 
     /// Over these axes; those that are given by their label alone are linear and begin at zero.
     #[must_use]
-    pub fn over(self, x: impl Into<ChartAxis>, y: impl Into<ChartAxis>) -> Self {
+    pub fn with_axes(self, x: impl Into<ChartAxis>, y: impl Into<ChartAxis>) -> Self {
         Self { x: x.into(), y: y.into(), ..self }
     }
 
     /// With these series.
     #[must_use]
-    pub fn series(self, series: impl IntoIterator<Item = ChartSeries>) -> Self {
+    pub fn with_series(self, series: impl IntoIterator<Item = ChartSeries>) -> Self {
         Self { series: series.into_iter().collect(), ..self }
     }
 
     /// With these lines and bands.
     #[must_use]
-    pub fn rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
+    pub fn with_rules(self, rules: impl IntoIterator<Item = Rule>) -> Self {
         Self { rules: rules.into_iter().collect(), ..self }
     }
 
     /// Its series in the legend; none if there is one alone.
-    pub fn keys(&self) -> Vec<Key<'_>> {
+    pub fn legend_keys(&self) -> Vec<Key<'_>> {
         let drawn = self.series.iter().filter(|series| !series.dots.is_empty());
         let keys: Vec<_> = drawn.map(Key::from_series).collect();
         if keys.len() < 2 { Vec::new() } else { keys }

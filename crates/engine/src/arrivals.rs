@@ -32,7 +32,7 @@ impl EngineWorker {
         let Arrivals { mut sessions, ahead, start, senders } = arrivals;
         let Ok(epoch) = start.await else { return };
         let control = self.shared.control.clone();
-        let mut stopped = pin!(control.stopped());
+        let mut stopped = pin!(control.wait_until_stopped());
         loop {
             let arrival = tokio::select! {
                 biased;
@@ -40,14 +40,14 @@ impl EngineWorker {
                 arrival = sessions.recv() => arrival,
             };
             let Some(ScheduledSession { at, visit }) = arrival else { break };
-            ahead.take(&visit);
+            ahead.remove(&visit);
             let scheduled = epoch + at;
             let lag = tokio::select! {
                 biased;
                 () = &mut stopped => break,
                 lag = self.lead.sleep_until(&self.timer, scheduled) => lag,
             };
-            self.begin(visit, StepInstant { at: Some(scheduled), pacer_lag: Some(lag) });
+            self.begin_session(visit, StepInstant { at: Some(scheduled), pacer_lag: Some(lag) });
         }
         drop(senders);
     }

@@ -42,7 +42,7 @@ impl<S: Sink> RecordCollector<S> {
                 Ok(record) => self.sink.record(record),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    self.observe();
+                    self.forward_observations();
                     self.sink.flush();
                     return self.sink;
                 }
@@ -50,7 +50,7 @@ impl<S: Sink> RecordCollector<S> {
             let present = now();
             if present - observed >= OBSERVE_EVERY {
                 observed = present;
-                self.observe();
+                self.forward_observations();
             }
             if present - flushed >= FLUSH_EVERY {
                 flushed = present;
@@ -59,10 +59,10 @@ impl<S: Sink> RecordCollector<S> {
         }
     }
 
-    fn observe(&mut self) {
+    fn forward_observations(&mut self) {
         // Before the epoch there is nothing to see but the start.
         if let Some(epoch) = self.epoch.get() {
-            let (beats, canary) = self.seen.take();
+            let (beats, canary) = self.seen.take_all();
             self.sink.observe(now() - *epoch, beats, canary);
         }
     }

@@ -47,14 +47,14 @@ impl RunControl {
     pub fn stop(&self) {
         self.note_instant();
         self.told.fetch_max(Stop::Sending as u8, Ordering::Relaxed);
-        self.reach(Stop::Sending);
+        self.raise_stop(Stop::Sending);
     }
 
     /// Wait for nothing more.
     pub fn abort(&self) {
         self.note_instant();
         self.told.fetch_max(Stop::Waiting as u8, Ordering::Relaxed);
-        self.reach(Stop::Waiting);
+        self.raise_stop(Stop::Waiting);
     }
 
     /// Whether the caller has called [`RunControl::stop`] or [`RunControl::abort`]: a run that has
@@ -89,13 +89,13 @@ impl RunControl {
     }
 
     /// Everything has been sent: waiting for a turn is pointless now.
-    pub(crate) fn finish(&self) {
-        self.reach(Stop::Sending);
+    pub(crate) fn mark_all_sent(&self) {
+        self.raise_stop(Stop::Sending);
     }
 
     /// Answers were waited for long enough.
     pub(crate) fn give_up(&self) {
-        self.reach(Stop::Waiting);
+        self.raise_stop(Stop::Waiting);
     }
 
     fn note_instant(&self) {
@@ -104,11 +104,11 @@ impl RunControl {
         }
     }
 
-    pub(crate) fn drain(&self) {
+    pub(crate) fn mark_draining(&self) {
         self.draining.store(true, Ordering::Relaxed);
     }
 
-    fn reach(&self, stop: Stop) {
+    fn raise_stop(&self, stop: Stop) {
         self.stopping.store(true, Ordering::Relaxed);
         self.state.send_if_modified(|state| {
             let goes_further = stop > *state;
@@ -118,16 +118,16 @@ impl RunControl {
     }
 
     /// Returns once nothing more is to be sent.
-    pub(crate) async fn stopped(&self) {
-        self.reached(Stop::Sending).await;
+    pub(crate) async fn wait_until_stopped(&self) {
+        self.wait_for_stop(Stop::Sending).await;
     }
 
     /// Returns once nothing more is to be waited for.
-    pub(crate) async fn aborted(&self) {
-        self.reached(Stop::Waiting).await;
+    pub(crate) async fn wait_until_aborted(&self) {
+        self.wait_for_stop(Stop::Waiting).await;
     }
 
-    async fn reached(&self, stop: Stop) {
+    async fn wait_for_stop(&self, stop: Stop) {
         // The sender lives as long as `self`, so waiting cannot fail.
         let _ = self.state.subscribe().wait_for(|state| *state >= stop).await;
     }

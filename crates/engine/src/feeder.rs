@@ -30,11 +30,11 @@ pub trait SessionSource: Send {
     /// When session `number` arrives, in workloads that bring their own instants; in order.
     fn arrival(&self, number: u64) -> Option<Nanos>;
     /// How many requests session `number` has.
-    fn requests(&self, number: u64) -> Option<u64> {
-        self.session(number).map(|session| session.requests())
+    fn request_count(&self, number: u64) -> Option<u64> {
+        self.session(number).map(|session| session.request_count())
     }
     /// In whose turn it is dealt out to a client: sessions of one turn stay together.
-    fn turn(&self, number: u64) -> u64 {
+    fn deal_turn(&self, number: u64) -> u64 {
         number
     }
 }
@@ -48,12 +48,12 @@ impl SessionSource for Workload {
         Workload::arrival(self, number)
     }
 
-    fn requests(&self, number: u64) -> Option<u64> {
-        Workload::requests(self, number)
+    fn request_count(&self, number: u64) -> Option<u64> {
+        Workload::request_count(self, number)
     }
 
-    fn turn(&self, number: u64) -> u64 {
-        Workload::turn(self, number)
+    fn deal_turn(&self, number: u64) -> u64 {
+        Workload::deal_turn(self, number)
     }
 }
 
@@ -79,17 +79,17 @@ impl Feeder {
     }
 
     /// The next session, and how many requests it has; none to send where it is another shard's.
-    fn step(&mut self) -> Option<(u64, Option<PreparedSession>)> {
-        let is_own = self.shard.takes(self.sessions.turn(self.number));
+    fn next_session(&mut self) -> Option<(u64, Option<PreparedSession>)> {
+        let is_own = self.shard.sends_turn(self.sessions.deal_turn(self.number));
         let (requests, visit) = if is_own {
             let session = self.sessions.session(self.number)?;
-            let requests = session.requests();
+            let requests = session.request_count();
             let (number, index) = (self.number, self.index);
             let visit = PreparedSession::new(session, number, index, &self.scribe, &self.senders)?;
             (requests, Some(visit))
         } else {
             // One that asks nothing ends the feed, whosever it is.
-            (self.sessions.requests(self.number).filter(|requests| *requests > 0)?, None)
+            (self.sessions.request_count(self.number).filter(|requests| *requests > 0)?, None)
         };
         self.number += 1;
         self.index += requests;
@@ -97,7 +97,7 @@ impl Feeder {
     }
 
     /// When the next session arrives, by the workload's own instants.
-    fn arrival(&self) -> Option<Nanos> {
+    fn next_arrival(&self) -> Option<Nanos> {
         self.sessions.arrival(self.number)
     }
 }
@@ -107,7 +107,7 @@ impl Iterator for Feeder {
 
     fn next(&mut self) -> Option<PreparedSession> {
         loop {
-            if let (_, Some(visit)) = self.step()? {
+            if let (_, Some(visit)) = self.next_session()? {
                 return Some(visit);
             }
         }
@@ -128,7 +128,7 @@ impl PreparedBacklog {
         self.fed.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn take(&self, visit: &PreparedSession) {
+    pub(crate) fn remove(&self, visit: &PreparedSession) {
         self.bytes.fetch_sub(visit.bytes, Relaxed);
     }
 
@@ -178,13 +178,13 @@ impl OpenFeed {
         loop {
             let at = match &mut self.arrivals {
                 Some(arrivals) => arrivals.next(),
-                None => self.feeder.arrival(),
+                None => self.feeder.next_arrival(),
             }?;
-            let (requests, visit) = self.feeder.step()?;
+            let (requests, visit) = self.feeder.next_session()?;
             // Those of others use up the counts too.
             let placed = self.timeline.place_session(at, requests)?;
             if let Some(mut visit) = visit {
-                visit.place(placed);
+                visit.assign_first_phase(placed);
                 return Some(ScheduledSession { at, visit });
             }
         }
@@ -205,7 +205,7 @@ impl SessionQueue {
 
     pub(crate) fn pop(&self) -> Option<PreparedSession> {
         let visit = self.visits.pop()?;
-        self.ahead.take(&visit);
+        self.ahead.remove(&visit);
         Some(visit)
     }
 
@@ -218,7 +218,7 @@ impl SessionQueue {
     }
 
     /// Keeps the queue full until the sessions end or every worker has let go of it.
-    pub(crate) fn feed(self: &Arc<Self>, feeder: Feeder) {
+    pub(crate) fn keep_full(self: &Arc<Self>, feeder: Feeder) {
         for visit in feeder {
             while self.is_full() && Arc::strong_count(self) > 1 {
                 pause(REST);

@@ -46,7 +46,7 @@ pub struct Snapshot {
 
 impl LiveCounters {
     /// The counters of all clients, as far as they are known here.
-    pub fn of_all(&self) -> Snapshot {
+    pub fn total_snapshot(&self) -> Snapshot {
         self.snapshot() + *self.others.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

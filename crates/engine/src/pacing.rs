@@ -64,11 +64,11 @@ impl WakeLead {
         }
         timer.sleep_until(wake).await;
         let late = now() - wake;
-        self.learn(late);
+        self.record_lateness(late);
         late
     }
 
-    fn learn(&self, late: Nanos) {
+    fn record_lateness(&self, late: Nanos) {
         if self.mode == TimerMode::Sparing {
             return;
         }
@@ -79,7 +79,7 @@ impl WakeLead {
 }
 
 /// Lets the worker's other work go on until the instant has come.
-pub(crate) async fn hold_until(instant: Nanos) {
+pub(crate) async fn yield_until(instant: Nanos) {
     while now() < instant {
         tokio::task::yield_now().await;
     }
@@ -93,7 +93,7 @@ mod tests {
     fn learned(mode: TimerMode, late_us: &[u64]) -> Nanos {
         let lead = WakeLead::new(mode);
         for us in late_us.iter().cycle().take(20_000) {
-            lead.learn(Nanos::from_micros(*us));
+            lead.record_lateness(Nanos::from_micros(*us));
         }
         lead.lead.get()
     }

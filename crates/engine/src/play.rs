@@ -19,33 +19,33 @@ use crate::worker::{Carried, EngineWorker, RequestOutcome};
 
 impl EngineWorker {
     /// Begins a session of an open loop, and returns at once.
-    pub(crate) fn begin(self: &Rc<Self>, visit: PreparedSession, due: StepInstant) {
-        self.enter();
+    pub(crate) fn begin_session(self: &Rc<Self>, visit: PreparedSession, due: StepInstant) {
+        self.enter_session();
         let worker = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            worker.play(visit, due).await;
-            worker.leave();
+            worker.play_session(visit, due).await;
+            worker.leave_session();
         });
     }
 
     /// Plays a session to its end. What became of its last step comes back.
-    pub(crate) async fn play(
+    pub(crate) async fn play_session(
         self: &Rc<Self>,
         visit: PreparedSession,
         due: StepInstant,
     ) -> RequestOutcome {
         let PreparedSession { first, rest, .. } = visit;
         let phase = first.main.phase;
-        let outcome = self.ask(first, due, rest.is_some()).await;
+        let outcome = self.send_step(first, due, rest.is_some()).await;
         match rest {
             None => outcome,
             // On the heap: most sessions have one step, and should not pay for those that have more.
-            Some(rest) => Box::pin(self.go_on(*rest, phase, outcome)).await,
+            Some(rest) => Box::pin(self.play_remaining(*rest, phase, outcome)).await,
         }
     }
 
     /// Asks everything of a step at its instant, and waits for all answers.
-    async fn ask(
+    async fn send_step(
         self: &Rc<Self>,
         asking: PreparedStep,
         due: StepInstant,
@@ -57,14 +57,14 @@ impl EngineWorker {
         let how = Carried { at, pacer_lag: due.pacer_lag, goes_on };
         let PreparedStep { main, others } = asking;
         if others.is_empty() {
-            self.carry(main, how).await
+            self.perform(main, how).await
         } else {
-            Box::pin(self.fan_out(main, others, how)).await
+            Box::pin(self.send_parallel(main, others, how)).await
         }
     }
 
     /// Asks several things at once. Only the main answer carries the session on.
-    async fn fan_out(
+    async fn send_parallel(
         self: &Rc<Self>,
         main: PreparedRequest,
         others: Vec<PreparedRequest>,
@@ -73,10 +73,10 @@ impl EngineWorker {
         let carry = |prepared| {
             let worker = Rc::clone(self);
             let how = Carried { goes_on: false, ..how };
-            tokio::task::spawn_local(async move { worker.carry(prepared, how).await })
+            tokio::task::spawn_local(async move { worker.perform(prepared, how).await })
         };
         let others: Vec<_> = others.into_iter().map(carry).collect();
-        let mut outcome = self.carry(main, how).await;
+        let mut outcome = self.perform(main, how).await;
         for other in others {
             if let Ok(other) = other.await {
                 outcome.ended = outcome.ended.max(other.ended);
@@ -87,7 +87,7 @@ impl EngineWorker {
     }
 
     /// Plays the later steps.
-    async fn go_on(
+    async fn play_remaining(
         self: &Rc<Self>,
         mut rest: RemainingSteps,
         phase: Phase,
@@ -95,34 +95,34 @@ impl EngineWorker {
     ) -> RequestOutcome {
         let shared = &self.shared;
         while outcome.is_ok && !shared.control.is_stopping() {
-            rest.hear(outcome.answer.take());
-            let due = outcome.ended + rest.pause();
+            rest.add_answer(outcome.answer.take());
+            let due = outcome.ended + rest.pause_before_next();
             // In a closed loop requests are placed when their turn comes, not before.
             let step_phase = if shared.is_closed {
                 Some(phase)
             } else {
-                shared.timeline.follow(due - self.epoch(), phase)
+                shared.timeline.later_phase(due - self.epoch(), phase)
             };
             if step_phase.is_none() {
                 break;
             }
             let Some(mut asking) = rest.next(&shared.scribe) else { break };
             let unsent = asking.len();
-            let place = || if shared.is_closed { self.place(due) } else { step_phase };
-            if !self.wait_for(due).await || !asking.place(place) {
-                self.cut(unsent);
+            let place = || if shared.is_closed { self.next_phase(due) } else { step_phase };
+            if !self.wait_for(due).await || !asking.assign_phases(place) {
+                self.count_cut(unsent);
                 break;
             }
-            self.cut(unsent - asking.len());
+            self.count_cut(unsent - asking.len());
             let goes_on = rest.left > 0;
             let due = StepInstant { at: Some(due), pacer_lag: None };
             if !goes_on {
                 drop(rest);
-                return self.ask(asking, due, false).await;
+                return self.send_step(asking, due, false).await;
             }
-            outcome = self.ask(asking, due, true).await;
+            outcome = self.send_step(asking, due, true).await;
         }
-        self.cut(rest.left);
+        self.count_cut(rest.left);
         outcome
     }
 
@@ -130,14 +130,14 @@ impl EngineWorker {
     async fn wait_for(&self, instant: Nanos) -> bool {
         tokio::select! {
             biased;
-            () = self.shared.control.stopped() => false,
+            () = self.shared.control.wait_until_stopped() => false,
             _ = self.lead.sleep_until(&self.timer, instant) => true,
         }
     }
 
     /// Counts requests of a session that will not be sent. What goes beyond the number of requests
     /// that a closed loop was asked for was never planned.
-    pub(crate) fn cut(&self, requests: u64) {
+    pub(crate) fn count_cut(&self, requests: u64) {
         if requests == 0 {
             return;
         }

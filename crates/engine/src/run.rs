@@ -22,7 +22,7 @@ use crate::self_check::{Canary, Observations};
 use crate::senders::Senders;
 use crate::session::BodyEncoder;
 use crate::users::{UserSettings, Users};
-use crate::work::{WorkSource, work};
+use crate::work::{WorkSource, run_worker};
 use crate::worker::WorkerContext;
 
 /// Records that may wait for the sink: several seconds of the highest rates.
@@ -109,13 +109,13 @@ pub fn run<S: Sink + 'static>(
     live: &Arc<LiveCounters>,
     sink: S,
 ) -> Result<RunEnd<S>, EngineError> {
-    let load = run.shard.of_load(&run.load);
+    let load = run.shard.shard_load(&run.load);
     let (records, collected) = sync_channel(RECORD_QUEUE);
     let (epoch, seen) = (Arc::new(OnceLock::new()), Arc::new(Observations::new()));
     let collector = {
         let collector =
             RecordCollector { epoch: Arc::clone(&epoch), seen: Arc::clone(&seen), sink };
-        spawn("collector", move || collector.collect(&collected))?
+        spawn_named("collector", move || collector.collect(&collected))?
     };
     let EngineRun { dialect, keep_text, hash_bodies, .. } = run;
     let scribe = BodyEncoder { dialect, keep_text, hash_bodies };
@@ -130,9 +130,9 @@ pub fn run<S: Sink + 'static>(
         seen,
         canary: run.canary,
         pacing: run.pacing,
-        workers: load.mode.workers(load.workers),
+        workers: load.mode.useful_workers(load.workers),
         pin_to: run.pin_to,
-        cap: load.mode.cap().map(|cap| Semaphore::new(cap as usize)),
+        cap: load.mode.most_in_flight().map(|cap| Semaphore::new(cap as usize)),
         connections: run.connections,
         timeline: Arc::new(RunTimeline::new(&load)),
         is_closed: matches!(load.mode, Mode::Closed { .. }),
@@ -146,9 +146,9 @@ pub fn run<S: Sink + 'static>(
         cut_requests: AtomicU64::new(0),
     });
     let feeder = Feeder::new(run.workload, run.shard, scribe, senders);
-    let begin = run.begin.unwrap_or_else(|| Box::new(soon));
-    let team = start(&load, feeder, begin, &shared)?;
-    let outcome = see_through(team, &shared, Nanos::from(load.drain));
+    let begin = run.begin.unwrap_or_else(|| Box::new(soon_instant));
+    let team = start_workers(&load, feeder, begin, &shared)?;
+    let outcome = wait_for_completion(team, &shared, Nanos::from(load.drain));
     let cut_requests = shared.cut_requests.load(Ordering::Relaxed);
     let epoch = shared.epoch.get().copied();
     let stopped = control.stopped_at().zip(epoch).map(|(stopped, epoch)| stopped - epoch);
@@ -159,7 +159,7 @@ pub fn run<S: Sink + 'static>(
     Ok(RunEnd { lost: live.lost.load(Ordering::Relaxed), cut_requests, stopped, epoch, sink })
 }
 
-fn start(
+fn start_workers(
     load: &Load,
     feeder: Feeder,
     begin: Begin,
@@ -200,7 +200,7 @@ fn start_open(
     shared: &Arc<WorkerContext>,
 ) -> Result<Team, EngineError> {
     let is_burst = arrivals.as_ref().is_some_and(ArrivalSequence::is_burst);
-    let burst = burst(load, is_burst);
+    let burst = burst_size(load, is_burst);
     let capacity = burst.clamp(AHEAD, BURST_AHEAD);
     let (ready, all_ready) = channel();
     // A burst needs all of its connections at once, unless a cap holds it back.
@@ -214,14 +214,14 @@ fn start_open(
         let (start, started) = oneshot::channel();
         inboxes.push(inbox);
         starts.push(start);
-        let senders = [shared.senders.enter(), beginning.enter()];
+        let senders = [shared.senders.add_sender(), beginning.add_sender()];
         let arrivals = Arrivals { sessions, ahead: Arc::clone(&ahead), start: started, senders };
         workers.push(spawn_worker(id, shared, WorkSource::Open(arrivals, connections), &ready)?);
     }
     let feeder = {
         let (timeline, ahead) = (Arc::clone(&shared.timeline), Arc::clone(&ahead));
         let feed = OpenFeed { feeder, arrivals, timeline, ahead, workers: inboxes };
-        spawn("feeder", move || feed.run())?
+        spawn_named("feeder", move || feed.run())?
     };
     drop(ready);
     wait_for_all(&all_ready);
@@ -241,7 +241,7 @@ fn start_open(
 }
 
 /// Requests that are due at one instant, where many are. They are built before it.
-fn burst(load: &Load, is_burst: bool) -> usize {
+fn burst_size(load: &Load, is_burst: bool) -> usize {
     match &load.mode {
         Mode::Shaped { shape: LoadShape::Bursts { size, .. }, .. } => *size as usize,
         _ if is_burst => usize::try_from(load.num_requests.unwrap_or(0)).unwrap_or(usize::MAX),
@@ -265,15 +265,15 @@ fn start_closed(
         let count = concurrency / worker_count + u32::from(id < concurrency % worker_count);
         let (start, started) = oneshot::channel();
         starts.push(start);
-        let (queue, sender) = (Arc::clone(&queue), shared.senders.enter());
+        let (queue, sender) = (Arc::clone(&queue), shared.senders.add_sender());
         let users = Users { count, habits, queue, start: started, sender };
         workers.push(spawn_worker(id, shared, WorkSource::Closed(users), &ready)?);
     }
     drop(ready);
     let feeder = {
         let (queue, fed_all) = (Arc::clone(&queue), FedAll(Arc::clone(shared)));
-        spawn("feeder", move || {
-            queue.feed(feeder);
+        spawn_named("feeder", move || {
+            queue.keep_full(feeder);
             drop(fed_all);
         })?
     };
@@ -311,7 +311,7 @@ fn set_epoch(shared: &WorkerContext, begin: Begin) -> Nanos {
     *shared.epoch.get_or_init(begin)
 }
 
-fn soon() -> Nanos {
+fn soon_instant() -> Nanos {
     now() + Nanos::from_millis(1)
 }
 
@@ -321,7 +321,11 @@ fn wait_for_all(ready: &Receiver<()>) {
 }
 
 /// Waits until all is sent and answered; past the drain limit, for nothing more.
-fn see_through(team: Team, shared: &WorkerContext, drain: Nanos) -> Result<(), EngineError> {
+fn wait_for_completion(
+    team: Team,
+    shared: &WorkerContext,
+    drain: Nanos,
+) -> Result<(), EngineError> {
     let mut sent_since = None;
     while !team.workers.iter().all(JoinHandle::is_finished) {
         let present = now();
@@ -332,10 +336,10 @@ fn see_through(team: Team, shared: &WorkerContext, drain: Nanos) -> Result<(), E
             || (is_over && team.beginning.are_gone());
         if shared.is_closed && is_sent {
             // Users in thought need not wake up any more.
-            shared.control.finish();
+            shared.control.mark_all_sent();
         }
         if is_sent || shared.control.is_stopping() {
-            shared.control.drain();
+            shared.control.mark_draining();
             let since = *sent_since.get_or_insert(present);
             if present - since > drain {
                 shared.control.give_up();
@@ -358,10 +362,10 @@ fn spawn_worker(
     ready: &Sender<()>,
 ) -> std::io::Result<JoinHandle<std::io::Result<()>>> {
     let (shared, ready) = (Arc::clone(shared), ready.clone());
-    spawn(&format!("worker-{id}"), move || work(id, shared, source, ready))
+    spawn_named(&format!("worker-{id}"), move || run_worker(id, shared, source, ready))
 }
 
-fn spawn<T: Send + 'static>(
+fn spawn_named<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> std::io::Result<JoinHandle<T>> {

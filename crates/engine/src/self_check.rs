@@ -12,7 +12,7 @@ use goodput_clock::{Timer, now};
 use goodput_model::{CanaryReading, Connect, Exchange, LoopLag, Nanos};
 use goodput_wire::{Client, Endpoint};
 
-use crate::pacing::{WakeLead, hold_until};
+use crate::pacing::{WakeLead, yield_until};
 
 /// How often a loop is to be called.
 const BEAT_EVERY: Nanos = Nanos::from_millis(20);
@@ -48,14 +48,19 @@ impl Observations {
     }
 
     /// Everything that has come since the last call.
-    pub(crate) fn take(&self) -> (Vec<LoopLag>, Vec<CanaryReading>) {
+    pub(crate) fn take_all(&self) -> (Vec<LoopLag>, Vec<CanaryReading>) {
         let beats = std::iter::from_fn(|| self.beats.pop()).collect();
         (beats, std::iter::from_fn(|| self.canary.pop()).collect())
     }
 }
 
 /// Notes how late this worker's loop is called, from the epoch on.
-pub(crate) async fn beat(worker: u32, timer: Timer, epoch: Nanos, seen: Arc<Observations>) {
+pub(crate) async fn measure_loop_lag(
+    worker: u32,
+    timer: Timer,
+    epoch: Nanos,
+    seen: Arc<Observations>,
+) {
     let mut due = epoch;
     loop {
         due += BEAT_EVERY;
@@ -70,7 +75,7 @@ pub(crate) async fn beat(worker: u32, timer: Timer, epoch: Nanos, seen: Arc<Obse
 
 /// When a request of the canary is due after the epoch. Not at equal gaps: what this process does
 /// once a second would meet every fifth of them, and count for a fifth of the time.
-fn instant(every: Nanos, number: u64) -> Nanos {
+fn canary_instant(every: Nanos, number: u64) -> Nanos {
     // The fractions of multiples of the golden ratio lie evenly, and two in turn are never close.
     let part = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     Nanos(every.0 * number + ((every.0 * part) >> 32))
@@ -95,16 +100,16 @@ impl CanaryTask {
         let mut number = u64::from(task.worker);
         loop {
             // What a stall made impossible is not made up for.
-            while task.epoch + instant(task.canary.every, number) < now() {
+            while task.epoch + canary_instant(task.canary.every, number) < now() {
                 number += u64::from(task.workers);
             }
-            let due = task.epoch + instant(task.canary.every, number);
+            let due = task.epoch + canary_instant(task.canary.every, number);
             task.lead.sleep_until(&timer, due).await;
-            hold_until(due).await;
+            yield_until(due).await;
             number += u64::from(task.workers);
             let (task, client) = (Rc::clone(&task), Rc::clone(&client));
             tokio::task::spawn_local(async move {
-                let answer = tokio::time::timeout(PATIENCE, task.ask(&client, due)).await;
+                let answer = tokio::time::timeout(PATIENCE, task.probe(&client, due)).await;
                 // One that does not answer is on record too, with nothing to compare.
                 let none = CanaryReading {
                     due: due - task.epoch,
@@ -116,7 +121,7 @@ impl CanaryTask {
         }
     }
 
-    async fn ask(&self, client: &Client, due: Nanos) -> Option<CanaryReading> {
+    async fn probe(&self, client: &Client, due: Nanos) -> Option<CanaryReading> {
         let mut exchange = Exchange::default();
         client.send(self.canary.body.clone(), &mut exchange).await;
         let sent = exchange.stamps.sent_first?;
@@ -140,7 +145,7 @@ mod tests {
     #[test]
     fn the_canary_is_asked_at_all_parts_of_a_second() {
         let every = Nanos::from_millis(200);
-        let instants: Vec<Nanos> = (0..1_000).map(|number| instant(every, number)).collect();
+        let instants: Vec<Nanos> = (0..1_000).map(|number| canary_instant(every, number)).collect();
         assert!(instants.windows(2).all(|pair| pair[1] - pair[0] > Nanos::from_millis(120)));
         let mut met = [0; 20];
         for at in &instants {

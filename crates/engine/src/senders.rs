@@ -13,7 +13,7 @@ pub(crate) struct Senders(Arc<AtomicU64>);
 pub(crate) struct Sender(Arc<AtomicU64>);
 
 impl Senders {
-    pub(crate) fn enter(&self) -> Sender {
+    pub(crate) fn add_sender(&self) -> Sender {
         self.0.fetch_add(1, Relaxed);
         Sender(Arc::clone(&self.0))
     }

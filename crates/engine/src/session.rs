@@ -42,7 +42,7 @@ impl PreparedStep {
     }
 
     /// Gives each request its phase, in order. Those from the first without one on are left out.
-    pub(crate) fn place(&mut self, mut phase: impl FnMut() -> Option<Phase>) -> bool {
+    pub(crate) fn assign_phases(&mut self, mut phase: impl FnMut() -> Option<Phase>) -> bool {
         let Some(main) = phase() else { return false };
         self.main.phase = main;
         let mut placed = 0;
@@ -55,7 +55,7 @@ impl PreparedStep {
         true
     }
 
-    fn bytes(&self) -> u64 {
+    fn body_bytes(&self) -> u64 {
         self.others.iter().fold(self.main.body.len(), |sum, one| sum + one.body.len()) as u64
     }
 }
@@ -80,7 +80,7 @@ impl PreparedSession {
         scribe: &BodyEncoder,
         senders: &Senders,
     ) -> Option<Self> {
-        let requests = session.requests();
+        let requests = session.request_count();
         let history = session.history;
         let mut steps = session.steps.into_iter();
         let first = steps.next()?;
@@ -92,17 +92,17 @@ impl PreparedSession {
         let first = scribe.write_step(&mut said, first.requests, &mut cursor)?;
         let left = requests - first.len();
         let rest = (left > 0).then(|| {
-            let sender = senders.enter();
+            let sender = senders.add_sender();
             Box::new(RemainingSteps { history, said, reply, steps, cursor, left, _sender: sender })
         });
-        let bytes = first.bytes() + rest.as_ref().map_or(0, |rest| rest.text_bytes());
+        let bytes = first.body_bytes() + rest.as_ref().map_or(0, |rest| rest.text_bytes());
         Some(Self { first, rest, bytes })
     }
 
     /// Puts the first step into its phase, and leaves out what the run does not ask for.
-    pub(crate) fn place(&mut self, PlacedSession { phase, allowed }: PlacedSession) {
+    pub(crate) fn assign_first_phase(&mut self, PlacedSession { phase, allowed }: PlacedSession) {
         let mut allowed = allowed;
-        self.first.place(|| {
+        self.first.assign_phases(|| {
             allowed = allowed.checked_sub(1)?;
             Some(phase)
         });
@@ -131,7 +131,7 @@ pub(crate) struct RemainingSteps {
 
 impl RemainingSteps {
     /// Takes the server's answer to the step that has ended, or the dataset's in its place.
-    pub(crate) fn hear(&mut self, answer: Option<String>) {
+    pub(crate) fn add_answer(&mut self, answer: Option<String>) {
         let answer = answer.filter(|text| !text.is_empty());
         let answer = answer.map(|text| Message::text(Role::Assistant, text));
         let reply = self.reply.take().filter(|_| self.history == History::Dataset);
@@ -140,7 +140,7 @@ impl RemainingSteps {
     }
 
     /// How long after the end of the step before the next one is due.
-    pub(crate) fn pause(&self) -> Nanos {
+    pub(crate) fn pause_before_next(&self) -> Nanos {
         self.steps.as_slice().first().map_or(Nanos::ZERO, |step| step.after)
     }
 
@@ -207,25 +207,25 @@ impl BodyEncoder {
         cursor: &mut SessionCursor,
     ) -> Option<PreparedStep> {
         let mut requests = requests.into_iter();
-        let (main, messages) = self.write(said, requests.next()?, cursor);
-        let others = requests.map(|request| self.write(said, request, cursor).0).collect();
+        let (main, messages) = self.write_request(said, requests.next()?, cursor);
+        let others = requests.map(|request| self.write_request(said, request, cursor).0).collect();
         cursor.turn += 1;
         said.extend(messages);
         Some(PreparedStep { main, others })
     }
 
     /// Writes one request; the messages that are new in it come back.
-    fn write(
+    fn write_request(
         &self,
         said: &[Message],
         request: Request,
         cursor: &mut SessionCursor,
     ) -> (PreparedRequest, Vec<Message>) {
         let (body, model) = self.dialect.encode_marked(said, &request);
-        let allowance = self.dialect.allowance(&request);
+        let allowance = self.dialect.answer_limits(&request);
         let is_hashed = self.hash_bodies && cursor.is_planned;
         let body_hash = is_hashed.then(|| body_hash(&body, model));
-        let prompt = self.keep_text.then(|| text(&request.messages));
+        let prompt = self.keep_text.then(|| messages_text(&request.messages));
         let Request { messages, mut planned, .. } = request;
         // A request that is alone may be part of a session that only its workload knows.
         if !cursor.is_alone {
@@ -242,7 +242,7 @@ impl BodyEncoder {
 }
 
 /// The text of messages, for people.
-fn text(messages: &[Message]) -> String {
+fn messages_text(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {
         match message {

@@ -46,7 +46,7 @@ impl EngineWorker {
         let pause = if habits.pause_first { habits.think_time } else { Nanos::ZERO };
         tokio::select! {
             biased;
-            () = self.shared.control.stopped() => return,
+            () = self.shared.control.wait_until_stopped() => return,
             () = self.timer.sleep_until(epoch + pause) => {}
         }
         let (free, mut next) = unbounded_channel();
@@ -56,35 +56,35 @@ impl EngineWorker {
         loop {
             tokio::select! {
                 biased;
-                () = self.shared.control.stopped() => break,
+                () = self.shared.control.wait_until_stopped() => break,
                 Some(()) = next.recv() => {}
             }
             let Some(mut visit) = self.next_visit(&queue).await else { break };
             let requests = visit.first.len();
-            if !visit.first.place(|| self.place(now())) {
+            if !visit.first.assign_phases(|| self.next_phase(now())) {
                 break;
             }
-            self.cut(requests - visit.first.len());
+            self.count_cut(requests - visit.first.len());
             let think_time = habits.think_time;
             let user = ClosedUser { think_time, timer: self.timer.clone(), free: free.clone() };
-            self.begin_for(user, visit);
+            self.begin_session_for(user, visit);
         }
         drop(sender);
     }
 
-    fn begin_for(self: &Rc<Self>, user: ClosedUser, visit: PreparedSession) {
-        self.enter();
+    fn begin_session_for(self: &Rc<Self>, user: ClosedUser, visit: PreparedSession) {
+        self.enter_session();
         let worker = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let last = worker.play(visit, StepInstant { at: None, pacer_lag: None }).await;
-            worker.leave();
+            let last = worker.play_session(visit, StepInstant { at: None, pacer_lag: None }).await;
+            worker.leave_session();
             user.think_then_ask(last.ended, last.failed_at_once).await;
         });
     }
 
     /// The phase of the next request of a closed loop; `None` when enough has been sent.
-    pub(crate) fn place(&self, at: Nanos) -> Option<Phase> {
-        let phase = self.shared.timeline.place(at - self.epoch());
+    pub(crate) fn next_phase(&self, at: Nanos) -> Option<Phase> {
+        let phase = self.shared.timeline.next_phase(at - self.epoch());
         if phase.is_none() {
             self.shared.sent_all.store(true, Relaxed);
         }

@@ -1,16 +1,16 @@
-//! [`work`]: the thread of a worker, with one current-thread runtime, from its first connection to its
+//! [`run_worker`]: the thread of a worker, with one current-thread runtime, from its first connection to its
 //! last answer.
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_clock::{be_prompt, now, unless};
+use goodput_clock::{now, request_prompt_wakeups, run_until};
 use goodput_model::{ConnectionPolicy, Nanos};
 use tokio::runtime::LocalOptions;
 
 use crate::arrivals::Arrivals;
-use crate::self_check::{CanaryTask, beat};
+use crate::self_check::{CanaryTask, measure_loop_lag};
 use crate::users::Users;
 use crate::worker::{EngineWorker, WorkerContext};
 
@@ -26,7 +26,7 @@ pub(crate) enum WorkSource {
 }
 
 /// Runs a worker on the current thread until its source ends and its last answer has come.
-pub(crate) fn work(
+pub(crate) fn run_worker(
     id: u32,
     shared: Arc<WorkerContext>,
     source: WorkSource,
@@ -35,7 +35,7 @@ pub(crate) fn work(
     if !shared.pin_to.is_empty() {
         goodput_clock::pin_to(shared.pin_to[id as usize % shared.pin_to.len()])?;
     }
-    be_prompt();
+    request_prompt_wakeups();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default())?;
@@ -50,7 +50,7 @@ pub(crate) fn work(
             WorkSource::Open(arrivals, _) => worker.serve_open(arrivals).await,
             WorkSource::Closed(users) => worker.serve_closed(users).await,
         }
-        worker.drain().await;
+        worker.wait_for_answers().await;
         Ok(())
     })
 }
@@ -68,11 +68,11 @@ impl EngineWorker {
         let over = async {
             tokio::select! {
                 () = tokio::time::sleep(CONNECT_AHEAD) => {}
-                () = self.shared.control.stopped() => {}
+                () = self.shared.control.wait_until_stopped() => {}
             }
         };
         // What was opened by then is there.
-        let _ = unless(over, self.client.connect_ahead(count)).await;
+        let _ = run_until(over, self.client.connect_ahead(count)).await;
     }
 
     /// Starts what this worker observes about itself.
@@ -101,7 +101,7 @@ impl EngineWorker {
             let seen = Arc::clone(&shared.seen);
             let (id, timer) = (*id, timer.clone());
             drop(worker);
-            beat(id, timer, epoch, seen).await;
+            measure_loop_lag(id, timer, epoch, seen).await;
         });
     }
 }

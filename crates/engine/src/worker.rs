@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goodput_clock::{Timer, now, unless, until};
+use goodput_clock::{Timer, now, run_until, wait_until};
 use goodput_model::schedule::RunTimeline;
 use goodput_model::{
     ConnectionPolicy, ErrorClass, Exchange, Failure, FailureStage, Nanos, Phase, RequestRecord,
@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::control::RunControl;
 use crate::live::LiveCounters;
-use crate::pacing::{TimerMode, WakeLead, hold_until};
+use crate::pacing::{TimerMode, WakeLead, yield_until};
 use crate::self_check::{Canary, Observations};
 use crate::senders::Senders;
 use crate::session::{BodyEncoder, PreparedRequest};
@@ -94,20 +94,20 @@ impl EngineWorker {
     }
 
     /// Waits for the answers that are still to come.
-    pub(crate) async fn drain(&self) {
+    pub(crate) async fn wait_for_answers(&self) {
         while self.under_way.get() > 0 {
             self.quiet.notified().await;
         }
     }
 
     /// One more session.
-    pub(crate) fn enter(&self) {
+    pub(crate) fn enter_session(&self) {
         self.under_way.set(self.under_way.get() + 1);
         self.shared.live.sessions.fetch_add(1, Relaxed);
     }
 
     /// One session less.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn leave_session(&self) {
         self.shared.live.ended_sessions.fetch_add(1, Relaxed);
         self.under_way.set(self.under_way.get() - 1);
         if self.under_way.get() == 0 {
@@ -122,7 +122,7 @@ impl EngineWorker {
 
     /// Carries one request from its scheduled instant to its record. The answer's text comes back
     /// when the session goes on.
-    pub(crate) async fn carry(&self, prepared: PreparedRequest, due: Carried) -> RequestOutcome {
+    pub(crate) async fn perform(&self, prepared: PreparedRequest, due: Carried) -> RequestOutcome {
         self.shared.live.started.fetch_add(1, Relaxed);
         let WorkerContext { endpoint, session_header, tracer, .. } = self.shared.as_ref();
         let request_id = endpoint.request_id(prepared.index);
@@ -130,21 +130,21 @@ impl EngineWorker {
         let tag = header.and_then(|header| endpoint.session_tag(header, prepared.session));
         let trace = tracer.and_then(|tracer| tracer.ids(prepared.index));
         let mut exchange = Exchange { request_id, ..Exchange::default() };
-        hold_until(due.at).await;
+        yield_until(due.at).await;
         let (cap_wait, slot) = self.wait_for_slot().await;
         exchange.stamps.dispatched = now();
         match &slot {
-            SendSlot::None => exchange.failure = Some(cut_off(FailureStage::Connect)),
+            SendSlot::None => exchange.failure = Some(cut_off_failure(FailureStage::Connect)),
             SendSlot::Free | SendSlot::Permit(_) => {
                 exchange.body_hash = prepared.body_hash;
                 let (body, allowance) = (prepared.body, prepared.allowance);
                 let request = Tagged { body, session: tag.as_ref(), trace, allowance };
-                self.converse(request, &mut exchange).await;
+                self.exchange_bytes(request, &mut exchange).await;
             }
         }
         drop(slot);
         exchange.stamps.ended = now();
-        let outcome = self.outcome(&mut exchange, due.goes_on);
+        let outcome = self.request_outcome(&mut exchange, due.goes_on);
         let epoch = self.epoch();
         exchange.stamps = exchange.stamps.since(epoch);
         for chunk in &mut exchange.chunks {
@@ -165,7 +165,7 @@ impl EngineWorker {
     }
 
     /// What the session needs to know. The text of the answer stays only where it was asked for.
-    fn outcome(&self, exchange: &mut Exchange, goes_on: bool) -> RequestOutcome {
+    fn request_outcome(&self, exchange: &mut Exchange, goes_on: bool) -> RequestOutcome {
         let text = exchange.text.take();
         let answer = text.as_ref().filter(|_| goes_on).cloned();
         exchange.text = text.filter(|_| self.shared.keep_answers);
@@ -188,7 +188,7 @@ impl EngineWorker {
         let begin = now();
         let slot = tokio::select! {
             biased;
-            () = self.shared.control.stopped() => SendSlot::None,
+            () = self.shared.control.wait_until_stopped() => SendSlot::None,
             permit = cap.acquire() => permit.map_or(SendSlot::None, SendSlot::Permit),
         };
         // Held back by a nanosecond at least: a wait must not read as none.
@@ -196,16 +196,16 @@ impl EngineWorker {
     }
 
     /// Sends and reads until the answer ends, its time is up, or the run is cut off.
-    async fn converse(&self, request: Tagged<'_>, exchange: &mut Exchange) {
+    async fn exchange_bytes(&self, request: Tagged<'_>, exchange: &mut Exchange) {
         let limit = now() + self.shared.timeout.into();
         let over = async {
             tokio::select! {
                 biased;
-                () = self.shared.control.aborted() => ErrorClass::CutOff,
-                () = until(limit) => ErrorClass::Timeout,
+                () = self.shared.control.wait_until_aborted() => ErrorClass::CutOff,
+                () = wait_until(limit) => ErrorClass::Timeout,
             }
         };
-        let Err(class) = unless(over, self.client.send_tagged(request, exchange)).await else {
+        let Err(class) = run_until(over, self.client.send_tagged(request, exchange)).await else {
             return;
         };
         let stage = exchange.stamps.stage();
@@ -214,7 +214,7 @@ impl EngineWorker {
                 let limit = self.shared.timeout.as_secs_f64();
                 Failure { class, stage, message: format!("no complete answer within {limit} s") }
             }
-            _ => cut_off(stage),
+            _ => cut_off_failure(stage),
         });
     }
 
@@ -257,7 +257,7 @@ enum SendSlot<'a> {
     None,
 }
 
-fn cut_off(stage: FailureStage) -> Failure {
+fn cut_off_failure(stage: FailureStage) -> Failure {
     let message = "the run ended before the answer".to_owned();
     Failure { class: ErrorClass::CutOff, stage, message }
 }

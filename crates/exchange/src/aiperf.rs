@@ -9,7 +9,7 @@ use goodput_stats::RunState;
 use serde_json::{Map, Value, json};
 
 use crate::converted::{
-    ConvertedRun, LoadWords, RateWord, RequestLimits, RequestTimes, View, counts, input_tokens,
+    ConvertedRun, LoadWords, RateWord, RequestLimits, RequestTimes, View, input_tokens, is_counted,
     output_tokens,
 };
 use crate::error::ExchangeError;
@@ -24,18 +24,18 @@ const SCHEMA: &str = "1.4";
 const PERCENTILES: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0];
 
 /// The file. `records` must give complete records. What comes back is worth a note.
-pub fn aiperf(
+pub fn write_aiperf(
     out: &mut dyn Write,
     run: &ConvertedRun<'_>,
     records: impl Iterator<Item = RequestRecord>,
 ) -> Result<Vec<String>, ExchangeError> {
-    let mut tally = AiperfTally { limits: run.limits(), ..AiperfTally::default() };
-    records.filter(counts).for_each(|record| tally.add(&record, run));
+    let mut tally = AiperfTally { limits: run.request_limits(), ..AiperfTally::default() };
+    records.filter(is_counted).for_each(|record| tally.add(&record, run));
     tally.sort();
     let mut object = Object::new(out)?;
-    object.fields(&head(run, &tally))?;
-    object.fields(&tally.metrics())?;
-    object.end()?;
+    object.fields(&head_fields(run, &tally))?;
+    object.fields(&tally.metric_fields())?;
+    object.close_object()?;
     let mut notes = run.notes();
     if !run.plan.target.stream {
         let missing = "answers were not streamed: the file has no token latencies";
@@ -82,7 +82,7 @@ impl AiperfTally {
         self.output.push(f64::from(output));
         self.latency.push(times.latency.as_ms());
         let Some(ttft) = times.ttft else {
-            self.judge(None, None, times.latency.as_ms());
+            self.count_good(None, None, times.latency.as_ms());
             return;
         };
         self.ttft.push(ttft.as_ms());
@@ -95,18 +95,18 @@ impl AiperfTally {
             self.chunk.push(gap);
         }
         gaps.for_each(|gap| self.chunk.push(gap));
-        let itl = after_first(record, output).map(|n| (times.latency - ttft).as_ms() / n);
+        let itl = tokens_after_first(record, output).map(|n| (times.latency - ttft).as_ms() / n);
         if let Some(itl) = itl {
             self.itl.push(itl);
             if itl > 0.0 {
                 self.per_user.push(1e3 / itl);
             }
         }
-        self.judge(Some(ttft.as_ms()), itl, times.latency.as_ms());
+        self.count_good(Some(ttft.as_ms()), itl, times.latency.as_ms());
     }
 
     /// A request without a figure that is limited is not good.
-    fn judge(&mut self, ttft: Option<f64>, itl: Option<f64>, latency: f64) {
+    fn count_good(&mut self, ttft: Option<f64>, itl: Option<f64>, latency: f64) {
         let Some(limits) = self.limits else { return };
         let keeps = |limit: Option<f64>, value: Option<f64>| {
             limit.is_none_or(|limit| value.is_some_and(|value| value <= limit))
@@ -130,19 +130,19 @@ impl AiperfTally {
         all.into_iter().for_each(Values::sort);
     }
 
-    fn failed(&self) -> u64 {
+    fn failed_count(&self) -> u64 {
         self.errors.values().map(|error| error.0).sum()
     }
 
-    fn seconds(&self) -> f64 {
+    fn duration_s(&self) -> f64 {
         (self.last - self.first.unwrap_or_default()).as_secs()
     }
 
-    fn metrics(&self) -> Fields {
+    fn metric_fields(&self) -> Fields {
         let mut fields = Fields::default();
-        let seconds = self.seconds();
+        let seconds = self.duration_s();
         let mut scalar = |name: &str, unit: &str, value: f64| {
-            fields.put(name, json!({ "unit": unit, "avg": value }));
+            fields.insert(name, json!({ "unit": unit, "avg": value }));
         };
         if seconds > 0.0 {
             let rate = |amount: f64| amount / seconds;
@@ -156,7 +156,7 @@ impl AiperfTally {
         }
         scalar("benchmark_duration", "sec", seconds);
         scalar("request_count", "requests", self.ok as f64);
-        let failed = self.failed();
+        let failed = self.failed_count();
         if failed > 0 {
             scalar("error_request_count", "requests", failed as f64);
         }
@@ -181,7 +181,7 @@ impl AiperfTally {
             ("output_sequence_length", "tokens", &self.output),
         ] {
             if sample.len() > 0 {
-                fields.put(name, distribution(sample, unit));
+                fields.insert(name, distribution_json(sample, unit));
             }
         }
         fields
@@ -189,13 +189,13 @@ impl AiperfTally {
 }
 
 /// Tokens after the first chunk; none if there are none.
-fn after_first(record: &RequestRecord, output: u32) -> Option<f64> {
+fn tokens_after_first(record: &RequestRecord, output: u32) -> Option<f64> {
     let in_first = record.exchange.chunks.first().and_then(|chunk| chunk.tokens);
     let counted = in_first.filter(|n| *n > 0 && *n < output).unwrap_or(1);
     (output > 1).then(|| f64::from(output - counted))
 }
 
-fn distribution(sample: &dyn Ranked, unit: &str) -> Value {
+fn distribution_json(sample: &dyn Ranked, unit: &str) -> Value {
     let mut fields = Map::new();
     fields.insert("unit".to_owned(), unit.into());
     fields.insert("avg".to_owned(), sample.mean().into());
@@ -204,35 +204,35 @@ fn distribution(sample: &dyn Ranked, unit: &str) -> Value {
     }
     fields.insert("min".to_owned(), sample.min().into());
     fields.insert("max".to_owned(), sample.max().into());
-    fields.insert("std".to_owned(), sample.deviation().into());
+    fields.insert("std".to_owned(), sample.standard_deviation().into());
     fields.insert("count".to_owned(), sample.len().into());
     fields.insert("sum".to_owned(), sample.sum().into());
     Value::Object(fields)
 }
 
 /// What was asked, and how it ended.
-fn head(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Fields {
+fn head_fields(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Fields {
     let facts = &run.summary.run;
     let mut fields = Fields::default();
-    fields.put("schema_version", SCHEMA);
-    fields.put("aiperf_version", format!("goodput-{}", facts.version));
-    fields.put("input_config", input_config(run, tally));
-    fields.put("run_info", json!({ "random_seed": facts.seed, "run_label": facts.workload }));
-    fields.put("was_cancelled", facts.state == RunState::Interrupted);
-    fields.put("is_complete", facts.state != RunState::Unfinished);
+    fields.insert("schema_version", SCHEMA);
+    fields.insert("aiperf_version", format!("goodput-{}", facts.version));
+    fields.insert("input_config", input_config(run, tally));
+    fields.insert("run_info", json!({ "random_seed": facts.seed, "run_label": facts.workload }));
+    fields.insert("was_cancelled", facts.state == RunState::Interrupted);
+    fields.insert("is_complete", facts.state != RunState::Unfinished);
     if facts.state == RunState::Unfinished {
-        fields.put("incomplete_reason", "the run was killed");
+        fields.insert("incomplete_reason", "the run was killed");
     }
     let errors = tally.errors.iter().map(|(class, (count, code, message))| {
         let details = json!({ "code": code, "type": class, "message": message });
         json!({ "error_details": details, "count": count })
     });
-    fields.put("error_summary", errors.collect::<Vec<_>>());
+    fields.insert("error_summary", errors.collect::<Vec<_>>());
     let first = tally.first.unwrap_or_default().as_secs();
-    let (start, end) = (first, first + tally.seconds());
+    let (start, end) = (first, first + tally.duration_s());
     for (name, at) in [("start_time", start), ("end_time", end)] {
-        if let Some(at) = instant::after(&facts.started, at) {
-            fields.put(name, instant::isoformat(at));
+        if let Some(at) = instant::instant_after(&facts.started, at) {
+            fields.insert(name, instant::to_isoformat(at));
         }
     }
     fields
@@ -248,7 +248,7 @@ fn input_config(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Value {
     let mut config = json!({
         "models": { "items": [{ "name": run.summary.run.model }] },
         "endpoint": {
-            "urls": [url(&run.summary.run.target)],
+            "urls": [url_of_target(&run.summary.run.target)],
             "type": kind,
             "streaming": target.stream,
             "use_server_token_count": run.summary.tokens.output_source == "usage",
@@ -256,9 +256,9 @@ fn input_config(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Value {
         "datasets": [{
             "name": "default",
             "type": "synthetic",
-            "prompts": { "isl": mean(&tally.input), "osl": mean(&tally.output) },
+            "prompts": { "isl": mean_length(&tally.input), "osl": mean_length(&tally.output) },
         }],
-        "phases": phases(run, tally),
+        "phases": phases_json(run, tally),
     });
     let slos = tally.limits.map(|limits| {
         let each = [
@@ -276,19 +276,19 @@ fn input_config(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Value {
 }
 
 /// Where the engine inside the process was: its name is followed by its URL.
-fn url(target: &str) -> &str {
+fn url_of_target(target: &str) -> &str {
     let inside = target.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
     inside.unwrap_or(target)
 }
 
 /// A length that is at least one.
-fn mean(lengths: &Values) -> u64 {
+fn mean_length(lengths: &Values) -> u64 {
     lengths.mean().map_or(1, |mean| mean.round().max(1.0) as u64)
 }
 
-fn phases(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Value {
-    let LoadWords { rate, cap } = run.load();
-    let requests = (tally.ok + tally.failed()).max(1);
+fn phases_json(run: &ConvertedRun<'_>, tally: &AiperfTally) -> Value {
+    let LoadWords { rate, cap } = run.load_words();
+    let requests = (tally.ok + tally.failed_count()).max(1);
     let arrivals = match &run.plan.load.mode {
         Mode::Open { arrivals, .. } | Mode::Shaped { arrivals, .. } => Some(*arrivals),
         Mode::Replay { .. } | Mode::Closed { .. } => None,

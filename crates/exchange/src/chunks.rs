@@ -29,12 +29,12 @@ pub(crate) static COLUMNS: [RowColumn<ChunkRow>; 8] = [
     column!(chunk: Whole, "number of the chunk in its request, from 0", |row| RowCell::Whole(row.number)),
     column!(at_ms: Number, "arrival, since the start of the run", |row| RowCell::Number(row.chunk.at.as_ms())),
     column!(bytes: Whole, "bytes of text in it", |row| RowCell::Whole(row.chunk.bytes.into())),
-    column!(tokens: Whole, "tokens in it, where the server reports them", |row| RowCell::whole(row.chunk.tokens)),
+    column!(tokens: Whole, "tokens in it, where the server reports them", |row| RowCell::whole_number(row.chunk.tokens)),
     column!(choice: Whole, "which of the `n` answers it belongs to", |row| RowCell::Whole(row.chunk.choice.into())),
     column!(coalesced: Flag, "arrived in the same read as another chunk: a gap of zero does not \
                               measure speed", |row| RowCell::Flag(row.chunk.coalesced)),
     column!(lag_us: Whole, "how long it waited in the kernel; empty where the system does not \
-                            report it", |row| RowCell::whole(row.chunk.lag_us)),
+                            report it", |row| RowCell::whole_number(row.chunk.lag_us)),
 ];
 
 /// As Parquet.
@@ -48,5 +48,5 @@ pub fn chunks_parquet(
         let numbered = (0..).zip(record.exchange.chunks);
         numbered.map(move |(number, chunk)| ChunkRow { request, number, chunk })
     });
-    rows::write(out, &COLUMNS, &run.facts("goodput.chunks/1"), rows)
+    rows::write_parquet(out, &COLUMNS, &run.metadata("goodput.chunks/1"), rows)
 }

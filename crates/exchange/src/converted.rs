@@ -92,7 +92,7 @@ pub(crate) fn output_tokens(record: &RequestRecord) -> u32 {
 
 /// Whether it is part of what another tool would have sent: they keep warm-up out, and have no
 /// cooldown.
-pub(crate) fn counts(record: &RequestRecord) -> bool {
+pub(crate) fn is_counted(record: &RequestRecord) -> bool {
     record.phase == Phase::Measured
 }
 
@@ -107,9 +107,9 @@ pub(crate) struct RequestLimits {
 impl RequestLimits {
     /// Of an SLO; none if its terms about requests say more than these tools can.
     pub(crate) fn from_slo(slo: &Slo) -> Option<Self> {
-        let is_of_each = |term: &&SloTerm| term.is_of_each_request();
+        let is_of_each = |term: &&SloTerm| term.is_per_request();
         let is_percentile = |term: &&SloTerm| {
-            !term.metric.is_of_run() && matches!(term.statistic, SloStatistic::Percentile(_))
+            !term.metric.is_run_wide() && matches!(term.statistic, SloStatistic::Percentile(_))
         };
         let each: Vec<&SloTerm> = slo.terms.iter().filter(is_of_each).collect();
         let percentiles = || slo.terms.iter().filter(is_percentile).collect();
@@ -150,7 +150,7 @@ pub(crate) enum RateWord {
 
 impl ConvertedRun<'_> {
     /// The load. A closed loop is everything at once, held to the number of users.
-    pub(crate) fn load(&self) -> LoadWords {
+    pub(crate) fn load_words(&self) -> LoadWords {
         let mode = &self.plan.load.mode;
         let mean = self.summary.load.offered_rps.or(self.summary.load.scheduled_rps);
         let rate = match mode {
@@ -161,13 +161,13 @@ impl ConvertedRun<'_> {
         };
         let cap = match mode {
             Mode::Closed { concurrency, .. } => Some(*concurrency),
-            _ => mode.cap(),
+            _ => mode.most_in_flight(),
         };
         LoadWords { rate, cap }
     }
 
     /// Limits that another tool could have been given.
-    pub(crate) fn limits(&self) -> Option<RequestLimits> {
+    pub(crate) fn request_limits(&self) -> Option<RequestLimits> {
         self.plan.measure.slo.as_ref().and_then(RequestLimits::from_slo)
     }
 
@@ -193,7 +193,7 @@ impl ConvertedRun<'_> {
     /// What a reader of the other shape should know and cannot see in it.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        if self.plan.measure.slo.is_some() && self.limits().is_none() {
+        if self.plan.measure.slo.is_some() && self.request_limits().is_none() {
             notes.push(
                 "the SLO has terms other than limits on TTFT, TPOT, and E2E: the file has no \
                  goodput",
@@ -210,7 +210,7 @@ impl ConvertedRun<'_> {
     }
 
     /// Facts for the metadata of files that hold nothing but a table.
-    pub(crate) fn facts(&self, schema: &'static str) -> Vec<(&'static str, String)> {
+    pub(crate) fn metadata(&self, schema: &'static str) -> Vec<(&'static str, String)> {
         let run = &self.summary.run;
         vec![
             ("goodput.schema", schema.to_owned()),

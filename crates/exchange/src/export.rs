@@ -6,14 +6,14 @@ use goodput_model::{Plan, RequestRecord, SourceTool};
 use goodput_record::RunFolder;
 use goodput_stats::{Each, Summary};
 
-use crate::aiperf::aiperf;
+use crate::aiperf::write_aiperf;
 use crate::chunks::chunks_parquet;
 use crate::converted::ConvertedRun;
 use crate::error::ExchangeError;
 use crate::requests::{RequestRow, requests_csv, requests_parquet};
 use crate::server::server_parquet;
-use crate::sglang::sglang;
-use crate::vllm::vllm;
+use crate::sglang::write_sglang;
+use crate::vllm::write_vllm;
 
 /// A shape that is one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +77,8 @@ pub struct RunExport<'a> {
 impl<'a> RunExport<'a> {
     /// A run, its numbers, and the folder that holds its records.
     pub fn new(plan: &'a Plan, summary: &'a Summary, folder: &'a RunFolder) -> Self {
-        let samples: Vec<_> = folder.samples().collect();
-        let each = Each::new(plan, summary, &samples, folder.judgements());
+        let samples: Vec<_> = folder.read_samples().collect();
+        let each = Each::new(plan, summary, &samples, folder.read_judgements());
         Self { run: ConvertedRun { plan, summary }, folder, each }
     }
 
@@ -92,9 +92,9 @@ impl<'a> RunExport<'a> {
     ) -> Result<Vec<String>, ExchangeError> {
         let (run, records) = (&self.run, || self.records());
         match shape {
-            FileShape::Vllm => vllm(out, run, &records, detailed),
-            FileShape::Sglang => sglang(out, run, &records, detailed),
-            FileShape::Aiperf => aiperf(out, run, records()),
+            FileShape::Vllm => write_vllm(out, run, &records, detailed),
+            FileShape::Sglang => write_sglang(out, run, &records, detailed),
+            FileShape::Aiperf => write_aiperf(out, run, records()),
             FileShape::Csv => {
                 requests_csv(out, self.rows())?;
                 Ok(run.warnings())
@@ -111,7 +111,7 @@ impl<'a> RunExport<'a> {
         match table {
             ParquetTable::Requests => requests_parquet(out, &self.run, self.rows()),
             ParquetTable::Chunks => chunks_parquet(out, &self.run, self.records()),
-            ParquetTable::Server => server_parquet(out, &self.run, self.folder.samples()),
+            ParquetTable::Server => server_parquet(out, &self.run, self.folder.read_samples()),
         }
     }
 
@@ -127,7 +127,7 @@ impl<'a> RunExport<'a> {
     /// Every request, with what was found out after the run. The log was opened once already: one that
     /// vanishes in between reads as empty.
     fn records(&self) -> impl Iterator<Item = RequestRecord> {
-        self.folder.records().into_iter().flatten().map(|mut record| {
+        self.folder.read_records().into_iter().flatten().map(|mut record| {
             self.each.complete(&mut record);
             record
         })

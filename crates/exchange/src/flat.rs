@@ -4,7 +4,7 @@
 use goodput_model::{Nanos, RequestRecord};
 
 use crate::converted::{
-    ConvertedRun, RequestLimits, RequestTimes, View, counts, input_tokens, output_tokens,
+    ConvertedRun, RequestLimits, RequestTimes, View, input_tokens, is_counted, output_tokens,
 };
 use crate::error::ExchangeError;
 use crate::json::{Fields, Object};
@@ -51,12 +51,12 @@ impl RunTotals {
         view: View,
         records: &impl Fn() -> I,
     ) -> Self {
-        let extremes = RunStarts::from_records(records().filter(counts));
-        let limits = run.limits();
+        let extremes = RunStarts::from_records(records().filter(is_counted));
+        let limits = run.request_limits();
         let mut totals = Self { good: limits.map(|_| 0), ..Self::default() };
         totals.duration_s = (extremes.end - extremes.due.unwrap_or_default()).as_secs();
         let mut peaks = Peaks { start: extremes.start.unwrap_or_default(), ..Peaks::default() };
-        for record in records().filter(counts) {
+        for record in records().filter(is_counted) {
             if !record.is_ok() {
                 totals.failed += 1;
                 continue;
@@ -68,7 +68,7 @@ impl RunTotals {
         for values in [&mut totals.ttft, &mut totals.tpot, &mut totals.e2e] {
             values.sort();
         }
-        (totals.peak_events, totals.peak_requests) = peaks.highest();
+        (totals.peak_events, totals.peak_requests) = peaks.highest_counts();
         totals
     }
 
@@ -133,34 +133,34 @@ struct Peaks {
 impl Peaks {
     fn add(&mut self, record: &RequestRecord, times: RequestTimes) {
         let Some(first) = times.ttft.map(|ttft| times.start + ttft) else {
-            self.span(times);
+            self.count_span(times);
             return;
         };
-        self.event(first);
+        self.count_event(first);
         let mut at = first;
         for gap in times.gaps(record) {
             at += Nanos::from_micros(gap);
-            self.event(at);
+            self.count_event(at);
         }
-        self.span(times);
+        self.count_span(times);
     }
 
-    fn event(&mut self, at: Nanos) {
-        if let Some(place) = second(at - self.start) {
-            *grown(&mut self.events, place) += 1;
+    fn count_event(&mut self, at: Nanos) {
+        if let Some(place) = second_of(at - self.start) {
+            *grow_to(&mut self.events, place) += 1;
         }
     }
 
-    fn span(&mut self, times: RequestTimes) {
+    fn count_span(&mut self, times: RequestTimes) {
         let end = times.start + times.latency;
-        let ends = second(times.start - self.start).zip(second(end - self.start));
+        let ends = second_of(times.start - self.start).zip(second_of(end - self.start));
         if let Some((from, to)) = ends {
-            *grown(&mut self.changes, to + 1) -= 1;
-            *grown(&mut self.changes, from) += 1;
+            *grow_to(&mut self.changes, to + 1) -= 1;
+            *grow_to(&mut self.changes, from) += 1;
         }
     }
 
-    fn highest(&self) -> (u64, u64) {
+    fn highest_counts(&self) -> (u64, u64) {
         let under_way = self.changes.iter().scan(0i64, |now, change| {
             *now += change;
             Some(*now)
@@ -170,11 +170,11 @@ impl Peaks {
     }
 }
 
-fn second(since: Nanos) -> Option<usize> {
+fn second_of(since: Nanos) -> Option<usize> {
     usize::try_from(since.0 / 1_000_000_000).ok().filter(|second| *second < MOST_SECONDS)
 }
 
-fn grown<T: Clone + Default>(list: &mut Vec<T>, place: usize) -> &mut T {
+fn grow_to<T: Clone + Default>(list: &mut Vec<T>, place: usize) -> &mut T {
     if list.len() <= place {
         list.resize(place + 1, T::default());
     }
@@ -182,23 +182,28 @@ fn grown<T: Clone + Default>(list: &mut Vec<T>, place: usize) -> &mut T {
 }
 
 /// Adds `STATISTIC_NAME_ms` for each of these statistics; null without a sample.
-pub(crate) fn metric(fields: &mut Fields, name: &str, sample: &impl Ranked, percentiles: &[f64]) {
-    fields.put(format!("mean_{name}_ms"), sample.mean());
-    fields.put(format!("median_{name}_ms"), sample.percentile(50.0));
-    fields.put(format!("std_{name}_ms"), sample.deviation());
+pub(crate) fn add_metric(
+    fields: &mut Fields,
+    name: &str,
+    sample: &impl Ranked,
+    percentiles: &[f64],
+) {
+    fields.insert(format!("mean_{name}_ms"), sample.mean());
+    fields.insert(format!("median_{name}_ms"), sample.percentile(50.0));
+    fields.insert(format!("std_{name}_ms"), sample.standard_deviation());
     for percent in percentiles {
-        fields.put(format!("p{percent}_{name}_ms"), sample.percentile(*percent));
+        fields.insert(format!("p{percent}_{name}_ms"), sample.percentile(*percent));
     }
 }
 
 /// The lists that both write, one place for each request, in the order of the log.
-pub(crate) fn details<I: Iterator<Item = RequestRecord>>(
+pub(crate) fn write_details<I: Iterator<Item = RequestRecord>>(
     object: &mut Object<'_>,
     run: &ConvertedRun<'_>,
     view: View,
     records: &impl Fn() -> I,
 ) -> Result<(), ExchangeError> {
-    let all = || records().filter(counts);
+    let all = || records().filter(is_counted);
     let times = |record: &RequestRecord| RequestTimes::from_record(record, view, run);
     let output = |record: &RequestRecord| if record.is_ok() { output_tokens(record) } else { 0 };
     object.list("input_lens", all().map(|record| input_tokens(&record)))?;
@@ -220,11 +225,11 @@ pub(crate) fn details<I: Iterator<Item = RequestRecord>>(
         object.list("queue_times", all().map(|record| queued(&record).as_secs()))?;
     }
     object.list("generated_texts", all().map(|_| ""))?;
-    object.list("errors", all().map(|record| error(&record)))
+    object.list("errors", all().map(|record| error_text(&record)))
 }
 
 /// Class and message of a failure; empty if there is none.
-fn error(record: &RequestRecord) -> String {
+fn error_text(record: &RequestRecord) -> String {
     let failure = record.exchange.failure.as_ref();
     failure.map_or_else(String::new, |failure| format!("{}: {}", failure.class, failure.message))
 }

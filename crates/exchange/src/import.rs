@@ -13,7 +13,7 @@ mod vllm;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use goodput_model::{Reported, SourceTool, excerpt};
+use goodput_model::{Reported, SourceTool, safe_excerpt};
 use serde_json::value::RawValue;
 
 pub use fields::FieldError;
@@ -80,7 +80,7 @@ pub fn read_results(path: &Path) -> Result<Vec<Reported>, ImportError> {
 pub fn parse_results(path: &Path, bytes: &[u8]) -> Result<Vec<Reported>, ImportError> {
     let not_json = |error: String| ImportError::NotJson { path: path.to_owned(), error };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let (bytes, not_finite) = repair::repair(bytes);
+    let (bytes, not_finite) = repair::repair_json(bytes);
     let mut runs = Vec::new();
     for value in serde_json::Deserializer::from_slice(&bytes).into_iter::<&RawValue>() {
         let value = value.map_err(|error| not_json(error.to_string()))?;
@@ -118,21 +118,21 @@ fn read_value(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>,
         found,
     };
     let Ok(fields) = ImportFields::parse(raw, "") else {
-        return Err(unknown(format!("none: it begins with {}", excerpt(raw.get()))));
+        return Err(unknown(format!("none: it begins with {}", safe_excerpt(raw.get()))));
     };
-    let Some(tool) = recognise(&fields) else {
+    let Some(tool) = detect_tool(&fields) else {
         let names: Vec<_> = fields.names().take(5).map(|name| format!("`{name}`")).collect();
-        return Err(unknown(excerpt(&names.join(", "))));
+        return Err(unknown(safe_excerpt(&names.join(", "))));
     };
     let outcome = match tool {
         SourceTool::VllmPython | SourceTool::VllmRust => {
-            vllm::read(&fields, tool).map(|run| vec![run])
+            vllm::read_run(&fields, tool).map(|run| vec![run])
         }
-        SourceTool::Sglang => sglang::read(&fields).map(|run| vec![run]),
+        SourceTool::Sglang => sglang::read_run(&fields).map(|run| vec![run]),
         SourceTool::Aiperf | SourceTool::GenaiPerf => {
-            aiperf::read(&fields, tool).map(|run| vec![run])
+            aiperf::read_run(&fields, tool).map(|run| vec![run])
         }
-        SourceTool::Guidellm => guidellm::read(&fields),
+        SourceTool::Guidellm => guidellm::read_runs(&fields),
         // Runs of ours are folders.
         SourceTool::Goodput => {
             return Err(unknown("those of goodput; pass the run folder".to_owned()));
@@ -140,7 +140,7 @@ fn read_value(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>,
     };
     let count = |mut runs: Vec<Reported>| {
         for run in &mut runs {
-            run.not_finite = fields.infinite();
+            run.not_finite = fields.infinite_count();
         }
         runs
     };
@@ -153,8 +153,8 @@ fn read_value(path: &Path, place: &str, raw: &RawValue) -> Result<Vec<Reported>,
 }
 
 /// Who wrote it, by the fields that only they write.
-fn recognise(fields: &ImportFields<'_>) -> Option<SourceTool> {
-    let has = |names: &[&str]| names.iter().all(|name| fields.has(name));
+fn detect_tool(fields: &ImportFields<'_>) -> Option<SourceTool> {
+    let has = |names: &[&str]| names.iter().all(|name| fields.has_value(name));
     if has(&["benchmarks"]) && (has(&["metadata"]) || has(&["args"]) || has(&["config"])) {
         return Some(SourceTool::Guidellm);
     }

@@ -18,7 +18,7 @@ pub(crate) struct Object<'w> {
 pub(crate) struct Fields(Vec<(String, Value)>);
 
 impl Fields {
-    pub(crate) fn put(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+    pub(crate) fn insert(&mut self, name: impl Into<String>, value: impl Into<Value>) {
         let (name, value) = (name.into(), value.into());
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, old)) => *old = value,
@@ -47,7 +47,7 @@ impl<'w> Object<'w> {
     }
 
     /// A value in a form that is not JSON's, as Python writes what is not finite.
-    pub(crate) fn bare(&mut self, name: &str, text: &str) -> Result<(), ExchangeError> {
+    pub(crate) fn raw_field(&mut self, name: &str, text: &str) -> Result<(), ExchangeError> {
         self.name(name)?;
         Ok(self.out.write_all(text.as_bytes())?)
     }
@@ -69,7 +69,7 @@ impl<'w> Object<'w> {
         Ok(self.out.write_all(b"]")?)
     }
 
-    pub(crate) fn end(self) -> Result<(), ExchangeError> {
+    pub(crate) fn close_object(self) -> Result<(), ExchangeError> {
         self.out.write_all(b"}\n")?;
         Ok(self.out.flush()?)
     }

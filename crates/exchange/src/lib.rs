@@ -34,15 +34,15 @@ mod vllm;
 #[cfg(test)]
 mod tests;
 
-pub use aiperf::aiperf;
+pub use aiperf::write_aiperf;
 pub use chunks::chunks_parquet;
 pub use converted::ConvertedRun;
 pub use error::ExchangeError;
 pub use export::{FileShape, ParquetTable, RunExport};
 pub use import::{FieldError, ImportError, UNDERSTOOD, parse_results, read_results};
-pub use lines::{Field, csv};
+pub use lines::{Field, write_csv};
 pub use points::{sweep_csv, sweeps_csv};
 pub use requests::{RequestRow, requests_csv, requests_parquet};
 pub use server::server_parquet;
-pub use sglang::sglang;
-pub use vllm::vllm;
+pub use sglang::write_sglang;
+pub use vllm::write_vllm;

@@ -37,7 +37,7 @@ impl From<Option<bool>> for Field {
 }
 
 impl Field {
-    fn cell(&self) -> RowCell<'_> {
+    fn to_cell(&self) -> RowCell<'_> {
         match self {
             Self::Text(text) => RowCell::Text(text),
             Self::Number(number) => RowCell::number(Some(*number)),
@@ -49,7 +49,7 @@ impl Field {
 }
 
 /// A table with these names of columns; every line has as many fields.
-pub fn csv(
+pub fn write_csv(
     out: &mut dyn Write,
     names: &[&str],
     lines: impl Iterator<Item = Vec<Field>>,
@@ -57,13 +57,13 @@ pub fn csv(
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(names)?;
     for line in lines {
-        writer.write_record(line.iter().map(|field| cell_text(field.cell())))?;
+        writer.write_record(line.iter().map(|field| cell_text(field.to_cell())))?;
     }
     Ok(writer.flush()?)
 }
 
 /// A table by its columns.
-pub(crate) fn write<R>(
+pub(crate) fn write_csv_rows<R>(
     out: &mut dyn Write,
     columns: &[RowColumn<R>],
     rows: impl Iterator<Item = R>,
@@ -77,7 +77,7 @@ pub(crate) fn write<R>(
 }
 
 /// The text with its control characters written out: tables are looked at in terminals too.
-fn visible(text: &str) -> String {
+fn escape_control(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for char in text.chars() {
         if char.is_control() {
@@ -91,8 +91,8 @@ fn visible(text: &str) -> String {
 
 fn cell_text(cell: RowCell<'_>) -> String {
     match cell {
-        RowCell::Text(text) if text.starts_with(FORMULA) => format!("'{}", visible(text)),
-        RowCell::Text(text) => visible(text),
+        RowCell::Text(text) if text.starts_with(FORMULA) => format!("'{}", escape_control(text)),
+        RowCell::Text(text) => escape_control(text),
         RowCell::Whole(number) => number.to_string(),
         RowCell::Number(number) => number.to_string(),
         RowCell::Flag(flag) => flag.to_string(),

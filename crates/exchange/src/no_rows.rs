@@ -8,7 +8,7 @@ use crate::error::ExchangeError;
 use crate::table::RowColumn;
 
 /// Fails.
-pub(crate) fn write<R>(
+pub(crate) fn write_parquet<R>(
     _out: &mut (dyn Write + Send),
     _columns: &[RowColumn<R>],
     _facts: &[(&str, String)],
@@ -24,7 +24,8 @@ mod tests {
     #[test]
     fn a_table_says_what_is_left_out() {
         let no_columns: &[RowColumn<()>] = &[];
-        let error = write(&mut Vec::new(), no_columns, &[], std::iter::empty()).unwrap_err();
+        let error =
+            write_parquet(&mut Vec::new(), no_columns, &[], std::iter::empty()).unwrap_err();
         let expected = "built without `parquet`: this build cannot read or write Parquet";
         assert_eq!(error.to_string(), expected);
     }

@@ -7,7 +7,7 @@ pub(crate) trait Ranked {
     /// How many there are.
     fn len(&self) -> u64;
     /// The value of this rank, from 0.
-    fn at(&self, rank: u64) -> Option<f64>;
+    fn value_at_rank(&self, rank: u64) -> Option<f64>;
     /// Sum of what `f` makes of each.
     fn sum_of(&self, f: &dyn Fn(f64) -> f64) -> f64;
 
@@ -19,17 +19,17 @@ pub(crate) trait Ranked {
         (self.len() > 0).then(|| self.sum() / self.len() as f64)
     }
 
-    fn deviation(&self) -> Option<f64> {
+    fn standard_deviation(&self) -> Option<f64> {
         let mean = self.mean()?;
         Some((self.sum_of(&|value| (value - mean).powi(2)) / self.len() as f64).sqrt())
     }
 
     fn min(&self) -> Option<f64> {
-        self.at(0)
+        self.value_at_rank(0)
     }
 
     fn max(&self) -> Option<f64> {
-        self.at(self.len().checked_sub(1)?)
+        self.value_at_rank(self.len().checked_sub(1)?)
     }
 
     /// `numpy.percentile` with its usual method.
@@ -37,7 +37,7 @@ pub(crate) trait Ranked {
         let last = self.len().checked_sub(1)?;
         let place = percent / 100.0 * last as f64;
         let below = (place.floor() as u64).min(last);
-        let (a, b) = (self.at(below)?, self.at((below + 1).min(last))?);
+        let (a, b) = (self.value_at_rank(below)?, self.value_at_rank((below + 1).min(last))?);
         let t = place - below as f64;
         // In the form that numpy chose, so that the last digits agree.
         Some(if t < 0.5 { a + (b - a) * t } else { b - (b - a) * (1.0 - t) })
@@ -66,7 +66,7 @@ impl Ranked for Values {
         self.values.len() as u64
     }
 
-    fn at(&self, rank: u64) -> Option<f64> {
+    fn value_at_rank(&self, rank: u64) -> Option<f64> {
         self.values.get(usize::try_from(rank).ok()?).copied()
     }
 
@@ -104,7 +104,7 @@ impl Gaps {
     }
 
     /// Each length in milliseconds with its number, ascending.
-    fn counted(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+    fn lengths_with_counts(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let listed = (0u64..).zip(&self.listed).map(|(micros, n)| (micros, *n));
         let all = listed.chain(self.longer.iter().map(|(micros, n)| (*micros, *n)));
         all.filter(|(_, n)| *n > 0).map(|(micros, n)| (micros as f64 / 1e3, n))
@@ -116,16 +116,16 @@ impl Ranked for Gaps {
         self.n
     }
 
-    fn at(&self, rank: u64) -> Option<f64> {
+    fn value_at_rank(&self, rank: u64) -> Option<f64> {
         let mut seen = 0;
-        self.counted().find_map(|(ms, n)| {
+        self.lengths_with_counts().find_map(|(ms, n)| {
             seen += n;
             (rank < seen).then_some(ms)
         })
     }
 
     fn sum_of(&self, f: &dyn Fn(f64) -> f64) -> f64 {
-        self.counted().fold(0.0, |sum, (ms, n)| sum + f(ms) * n as f64)
+        self.lengths_with_counts().fold(0.0, |sum, (ms, n)| sum + f(ms) * n as f64)
     }
 }
 

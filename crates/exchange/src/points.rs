@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::ExchangeError;
-use crate::lines::{Field, csv};
+use crate::lines::{Field, write_csv};
 
 /// The names of the columns; `docs/exports.md` says what they mean.
 const NAMES: [&str; 66] = [
@@ -84,8 +84,8 @@ const NAMES: [&str; 66] = [
 /// The points of a sweep as a table.
 pub fn sweep_csv(out: &mut dyn Write, sweep: &SweepSummary) -> Result<(), ExchangeError> {
     let mut lines = Vec::new();
-    add(&mut lines, "", sweep);
-    csv(out, &NAMES, lines.into_iter())
+    add_points(&mut lines, "", sweep);
+    write_csv(out, &NAMES, lines.into_iter())
 }
 
 /// The points of every configuration.
@@ -95,20 +95,20 @@ pub fn sweeps_csv(out: &mut dyn Write, sweeps: &Sweeps) -> Result<(), ExchangeEr
         let values = configuration.values.iter();
         let name: Vec<_> = values.map(|(name, value)| format!("{name}={value}")).collect();
         if let Some(sweep) = &configuration.sweep {
-            add(&mut lines, &name.join(" "), sweep);
+            add_points(&mut lines, &name.join(" "), sweep);
         }
     }
-    csv(out, &NAMES, lines.into_iter())
+    write_csv(out, &NAMES, lines.into_iter())
 }
 
-fn add(lines: &mut Vec<Vec<Field>>, configuration: &str, sweep: &SweepSummary) {
-    lines.extend(sweep.points.iter().map(|point| line(configuration, point)));
+fn add_points(lines: &mut Vec<Vec<Field>>, configuration: &str, sweep: &SweepSummary) {
+    lines.extend(sweep.points.iter().map(|point| point_fields(configuration, point)));
 }
 
-fn line(configuration: &str, summary: &PointSummary) -> Vec<Field> {
+fn point_fields(configuration: &str, summary: &PointSummary) -> Vec<Field> {
     let (ask, figures) = (&summary.point.ask, &summary.point.figures);
     let text = |text: &str| Field::Text(text.to_owned());
-    let (standing, because) = standing(&summary.standing);
+    let (standing, because) = standing_fields(&summary.standing);
     let mut line = vec![
         text(configuration),
         text(&summary.folder),
@@ -134,7 +134,7 @@ fn line(configuration: &str, summary: &PointSummary) -> Vec<Field> {
         figures.batch.into(),
     ];
     for metric in [figures.ttft_ms, figures.tpot_ms, figures.e2e_ms, figures.itl_ms] {
-        line.extend(spread(metric));
+        line.extend(spread_fields(metric));
     }
     line.extend([
         figures.input_tokens.into(),
@@ -142,23 +142,23 @@ fn line(configuration: &str, summary: &PointSummary) -> Vec<Field> {
         figures.over_saturated.into(),
         figures.is_steady.into(),
     ]);
-    line.extend(bounded(figures.attainment));
-    line.extend(bounded(figures.goodput_rps));
+    line.extend(interval_fields(figures.attainment));
+    line.extend(interval_fields(figures.goodput_rps));
     line.extend([figures.gpu_power_w.into(), figures.joules_per_output_token.into()]);
     line
 }
 
 /// Mean, median with its interval, 90th percentile, 99th with its interval.
-fn spread(metric: PointSpread) -> Vec<Field> {
+fn spread_fields(metric: PointSpread) -> Vec<Field> {
     let p90: Field = metric.p90.map(|figure| figure.value).into();
     let mut fields = vec![metric.mean.into()];
-    fields.extend(bounded(metric.p50));
+    fields.extend(interval_fields(metric.p50));
     fields.push(p90);
-    fields.extend(bounded(metric.p99));
+    fields.extend(interval_fields(metric.p99));
     fields
 }
 
-fn bounded(figure: Option<Bounded>) -> [Field; 3] {
+fn interval_fields(figure: Option<Bounded>) -> [Field; 3] {
     [
         figure.map(|figure| figure.value).into(),
         figure.and_then(|figure| figure.low).into(),
@@ -167,7 +167,7 @@ fn bounded(figure: Option<Bounded>) -> [Field; 3] {
 }
 
 /// Whether it keeps the SLO, and why not.
-fn standing(standing: &PointStanding) -> (&'static str, Field) {
+fn standing_fields(standing: &PointStanding) -> (&'static str, Field) {
     match standing {
         PointStanding::Met => ("met", Field::Empty),
         PointStanding::Missed(why) => ("missed", json_word(why)),

@@ -44,12 +44,12 @@ impl RequestRow {
         self.stamps().connect.and_then(|connect| connect.tls)
     }
 
-    fn coalesced(&self) -> u64 {
+    fn coalesced_chunks(&self) -> u64 {
         self.record.exchange.chunks.iter().filter(|chunk| chunk.coalesced).count() as u64
     }
 }
 
-fn phase(phase: Phase) -> &'static str {
+fn phase_word(phase: Phase) -> &'static str {
     match phase {
         Phase::Warmup => "warmup",
         Phase::Measured => "measured",
@@ -67,15 +67,15 @@ macro_rules! column {
 #[rustfmt::skip]
 pub(crate) static COLUMNS: [RowColumn<RequestRow>; 60] = [
     column!(index: Whole, "number of the request in the plan", |row| RowCell::Whole(row.record.index)),
-    column!(phase: Text, "`warmup`, `measured` or `cooldown`; only measured requests enter the summary", |row| RowCell::Text(phase(row.record.phase))),
+    column!(phase: Text, "`warmup`, `measured` or `cooldown`; only measured requests enter the summary", |row| RowCell::Text(phase_word(row.record.phase))),
     column!(class: Text, "class of traffic", |row| RowCell::Text(&row.record.planned.class)),
-    column!(session: Whole, "session it belongs to, if any", |row| RowCell::whole(row.record.planned.session)),
+    column!(session: Whole, "session it belongs to, if any", |row| RowCell::whole_number(row.record.planned.session)),
     column!(turn: Whole, "step of its session, from 0", |row| RowCell::Whole(row.record.planned.turn.into())),
     column!(worker: Whole, "thread that sent it", |row| RowCell::Whole(row.record.worker.into())),
     column!(connection: Whole, "connection of that worker", |row| RowCell::Whole(row.record.exchange.connection)),
     column!(request_id: Text, "`x-request-id` header sent with it", |row| RowCell::text(row.record.exchange.request_id.as_deref())),
     column!(ok: Flag, "whether it completed", |row| RowCell::Flag(row.record.is_ok())),
-    column!(status: Whole, "HTTP status", |row| RowCell::whole(row.record.exchange.status)),
+    column!(status: Whole, "HTTP status", |row| RowCell::whole_number(row.record.exchange.status)),
     column!(finish_reason: Text, "why the answer ended, as the server reported it", |row| RowCell::text(row.record.exchange.finish.as_deref())),
     column!(error_class: Text, "class of the failure", |row| RowCell::text(row.error_class.as_deref())),
     column!(error_stage: Text, "stage that it reached: `connect`, `send`, `headers`, \
@@ -85,7 +85,7 @@ pub(crate) static COLUMNS: [RowColumn<RequestRow>; 60] = [
                              the measured part, and where it cannot be determined", |row| RowCell::flag(row.figures.slo_kept)),
     column!(timed_out: Flag, "given up at a time limit: its missing times are longer than that", |row| RowCell::Flag(row.figures.timed_out)),
     column!(spoilt: Flag, "a stall of the client affected it; times that span the stall are \
-                           empty, because the summary leaves them out", |row| RowCell::Flag(row.figures.spoilt)),
+                           empty, because the summary leaves them out", |row| RowCell::Flag(row.figures.spoiled)),
     column!(ttft_ms: Number, "scheduled instant to first token", |row| RowCell::number(row.figures.ttft_ms)),
     column!(ttfa_ms: Number, "scheduled instant to first token of the answer itself", |row| RowCell::number(row.figures.ttfa_ms)),
     column!(ttft_sent_ms: Number, "first byte sent to first token", |row| RowCell::number(row.figures.ttft_sent_ms)),
@@ -115,22 +115,22 @@ pub(crate) static COLUMNS: [RowColumn<RequestRow>; 60] = [
     column!(done_ms: Number, "`[DONE]` or the end of the body", |row| RowCell::number(row.stamps().done.map(Nanos::as_ms))),
     column!(ended_ms: Number, "end of the request, completed or failed", |row| RowCell::Number(row.stamps().ended.as_ms())),
     column!(planned_input_tokens: Whole, "planned prompt length", |row| RowCell::Whole(row.record.planned.input_tokens.into())),
-    column!(planned_output_tokens: Whole, "requested answer length", |row| RowCell::whole(row.record.planned.output_tokens)),
-    column!(input_tokens: Whole, "prompt tokens counted", |row| RowCell::whole(row.record.exchange.input_tokens.map(|count| count.n))),
+    column!(planned_output_tokens: Whole, "requested answer length", |row| RowCell::whole_number(row.record.planned.output_tokens)),
+    column!(input_tokens: Whole, "prompt tokens counted", |row| RowCell::whole_number(row.record.exchange.input_tokens.map(|count| count.n))),
     column!(input_tokens_source: Text, "source of the count: `usage` or `planned`", |row| RowCell::text(row.record.exchange.input_tokens.map(|count| count.source.name()))),
-    column!(cached_tokens: Whole, "prompt tokens from the server's cache, where it reports them", |row| RowCell::whole(row.record.exchange.cached_tokens)),
+    column!(cached_tokens: Whole, "prompt tokens from the server's cache, where it reports them", |row| RowCell::whole_number(row.record.exchange.cached_tokens)),
     column!(image_tokens: Whole, "prompt tokens that stand for images, where the server reports \
-                                  them", |row| RowCell::whole(row.record.exchange.image_tokens)),
-    column!(output_tokens: Whole, "output tokens", |row| RowCell::whole(row.record.exchange.output_tokens.map(|count| count.n))),
+                                  them", |row| RowCell::whole_number(row.record.exchange.image_tokens)),
+    column!(output_tokens: Whole, "output tokens", |row| RowCell::whole_number(row.record.exchange.output_tokens.map(|count| count.n))),
     column!(output_tokens_source: Text, "source of the count: `usage`, `token_ids`, `tokenizer` \
                                          or `chunks`", |row| RowCell::text(row.record.exchange.output_tokens.map(|count| count.source.name()))),
     column!(chunks: Whole, "events that carried tokens", |row| RowCell::Whole(row.record.exchange.chunks.len() as u64)),
-    column!(coalesced_chunks: Whole, "chunks that arrived in the same read as another", |row| RowCell::Whole(row.coalesced())),
+    column!(coalesced_chunks: Whole, "chunks that arrived in the same read as another", |row| RowCell::Whole(row.coalesced_chunks())),
     column!(constraint: Text, "kind of constraint on the answer", |row| RowCell::text(row.record.planned.constraint.map(ConstraintKind::name))),
     column!(images: Whole, "images in the prompt", |row| RowCell::Whole(row.record.planned.images.into())),
     column!(body_bytes: Whole, "bytes of the request's body", |row| RowCell::Whole(row.record.exchange.body_bytes)),
     column!(reconnects: Whole, "pooled connections that were dead (at most 1)", |row| RowCell::Whole(row.record.exchange.reconnects.into())),
-    column!(retransmits: Whole, "TCP segments that the client sent again", |row| RowCell::whole(row.record.exchange.tcp.map(|tcp| tcp.retransmits))),
+    column!(retransmits: Whole, "TCP segments that the client sent again", |row| RowCell::whole_number(row.record.exchange.tcp.map(|tcp| tcp.retransmits))),
     column!(min_rtt_ms: Number, "shortest round trip of its connection", |row| RowCell::number(row.record.exchange.tcp.map(|tcp| tcp.min_rtt.as_ms()))),
 ];
 
@@ -139,7 +139,7 @@ pub fn requests_csv(
     out: &mut dyn Write,
     rows: impl Iterator<Item = RequestRow>,
 ) -> Result<(), ExchangeError> {
-    lines::write(out, &COLUMNS, rows)
+    lines::write_csv_rows(out, &COLUMNS, rows)
 }
 
 /// As Parquet.
@@ -148,5 +148,5 @@ pub fn requests_parquet(
     run: &ConvertedRun<'_>,
     rows: impl Iterator<Item = RequestRow>,
 ) -> Result<(), ExchangeError> {
-    rows::write(out, &COLUMNS, &run.facts("goodput.requests/1"), rows)
+    rows::write_parquet(out, &COLUMNS, &run.metadata("goodput.requests/1"), rows)
 }

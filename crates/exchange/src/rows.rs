@@ -19,7 +19,7 @@ use crate::table::{ColumnType, RowCell, RowColumn};
 const GROUP: usize = 100_000;
 
 /// A table by its columns, with facts about the run in the file's own metadata.
-pub(crate) fn write<R>(
+pub(crate) fn write_parquet<R>(
     out: &mut (dyn Write + Send),
     columns: &[RowColumn<R>],
     facts: &[(&str, String)],
@@ -31,7 +31,7 @@ pub(crate) fn write<R>(
         .set_created_by(format!("goodput {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(facts.collect()))
         .build();
-    let mut file = SerializedFileWriter::new(out, schema(columns)?, Arc::new(properties))?;
+    let mut file = SerializedFileWriter::new(out, parquet_schema(columns)?, Arc::new(properties))?;
     let mut buffers: Vec<Buffer> = columns.iter().map(|column| Buffer::new(column.kind)).collect();
     let (mut held, mut groups) = (0, 0);
     for row in rows {
@@ -40,19 +40,19 @@ pub(crate) fn write<R>(
         }
         held += 1;
         if held == GROUP {
-            flush(&mut file, &mut buffers)?;
+            write_row_group(&mut file, &mut buffers)?;
             (held, groups) = (0, groups + 1);
         }
     }
     // A table without rows still has a group.
     if held > 0 || groups == 0 {
-        flush(&mut file, &mut buffers)?;
+        write_row_group(&mut file, &mut buffers)?;
     }
     file.close()?;
     Ok(())
 }
 
-fn schema<R>(columns: &[RowColumn<R>]) -> Result<TypePtr, ExchangeError> {
+fn parquet_schema<R>(columns: &[RowColumn<R>]) -> Result<TypePtr, ExchangeError> {
     let field = |column: &RowColumn<R>| {
         let (physical, logical) = match column.kind {
             ColumnType::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
@@ -69,14 +69,14 @@ fn schema<R>(columns: &[RowColumn<R>]) -> Result<TypePtr, ExchangeError> {
     Ok(Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?))
 }
 
-fn flush<W: Write + Send>(
+fn write_row_group<W: Write + Send>(
     file: &mut SerializedFileWriter<W>,
     buffers: &mut [Buffer],
 ) -> Result<(), ExchangeError> {
     let mut group: SerializedRowGroupWriter<'_, W> = file.next_row_group()?;
     for buffer in buffers {
         if let Some(mut column) = group.next_column()? {
-            buffer.write(&mut column)?;
+            buffer.write_column(&mut column)?;
             column.close()?;
         }
     }
@@ -133,7 +133,10 @@ impl Buffer {
         self.levels.push(i16::from(is_there));
     }
 
-    fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ExchangeError> {
+    fn write_column(
+        &mut self,
+        column: &mut SerializedColumnWriter<'_>,
+    ) -> Result<(), ExchangeError> {
         let levels = Some(self.levels.as_slice());
         match &mut self.values {
             RowValues::Text(all) => {

@@ -47,14 +47,14 @@ pub fn server_parquet(
 ) -> Result<(), ExchangeError> {
     let system = &run.summary.run.system;
     let rows = samples.flat_map(|sample| {
-        let scraped = sample.scrapes.iter().flat_map(|scrape| of_scrape(scrape, system));
-        let gpus = sample.gpus.iter().flat_map(|gpu| of_gpu(gpu, system));
+        let scraped = sample.scrapes.iter().flat_map(|scrape| readings_of_scrape(scrape, system));
+        let gpus = sample.gpus.iter().flat_map(|gpu| readings_of_gpu(gpu, system));
         scraped.chain(gpus).filter(|row| row.value.is_finite()).collect::<Vec<_>>()
     });
-    rows::write(out, &COLUMNS, &run.facts("goodput.server/1"), rows)
+    rows::write_parquet(out, &COLUMNS, &run.metadata("goodput.server/1"), rows)
 }
 
-fn of_scrape(scrape: &Scrape, system: &SystemFacts) -> Vec<Reading> {
+fn readings_of_scrape(scrape: &Scrape, system: &SystemFacts) -> Vec<Reading> {
     let place = usize::try_from(scrape.endpoint).ok().and_then(|place| system.metrics.get(place));
     let endpoint = place.map_or_else(|| scrape.endpoint.to_string(), |source| source.url.clone());
     let row = |signal: String, le: Option<f64>, value: f64| Reading {
@@ -85,7 +85,7 @@ fn of_scrape(scrape: &Scrape, system: &SystemFacts) -> Vec<Reading> {
     rows
 }
 
-fn of_gpu(gpu: &GpuSample, system: &SystemFacts) -> Vec<Reading> {
+fn readings_of_gpu(gpu: &GpuSample, system: &SystemFacts) -> Vec<Reading> {
     let facts = usize::try_from(gpu.gpu).ok().and_then(|place| system.gpus.get(place));
     let name = facts.map_or("", |facts| facts.name.as_str());
     let endpoint = format!("{} {name}", gpu.gpu).trim_end().to_owned();

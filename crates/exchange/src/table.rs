@@ -44,7 +44,7 @@ impl<'a> RowCell<'a> {
         text.map_or(Self::Empty, Self::Text)
     }
 
-    pub(crate) fn whole(number: Option<impl Into<u64>>) -> Self {
+    pub(crate) fn whole_number(number: Option<impl Into<u64>>) -> Self {
         number.map_or(Self::Empty, |number| Self::Whole(number.into()))
     }
 

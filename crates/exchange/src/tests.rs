@@ -9,7 +9,7 @@ use goodput_model::{
     ClassPlan, ErrorClass, Failure, FailureStage, LengthDistribution, Nanos, Phase, Plan, Planned,
     RequestRecord, WorkloadPlan,
 };
-use goodput_stats::{RunFacts, Summary, analyse};
+use goodput_stats::{RunFacts, Summary, analyze_run};
 use goodput_testkit::RecordBuilder;
 
 fn ms(ms: f64) -> Nanos {
@@ -18,7 +18,7 @@ fn ms(ms: f64) -> Nanos {
 
 /// Ten requests per second for two seconds, with an SLO that only vLLM's first request keeps.
 fn plan() -> Plan {
-    let mut plan = goodput_testkit::plan();
+    let mut plan = goodput_testkit::test_plan();
     plan.load.duration = Some(Duration::from_secs(2));
     plan.workload = WorkloadPlan::new(ClassPlan::synthetic(
         "chat",
@@ -86,5 +86,5 @@ fn summary(plan: &Plan) -> Summary {
         seed: 1,
         ..RunFacts::default()
     };
-    analyse(plan, run, || records().into_iter(), &[], std::iter::empty())
+    analyze_run(plan, run, || records().into_iter(), &[], std::iter::empty())
 }

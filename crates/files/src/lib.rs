@@ -40,7 +40,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// writes for `<(…)`. A pipe with a name on disk is refused: opening one waits for a writer that
 /// may never come.
 pub fn open_stream(path: &Path) -> io::Result<File> {
-    open_checked(path, &fs::metadata(path)?, is_handed(path))
+    open_checked(path, &fs::metadata(path)?, is_inherited(path))
 }
 
 /// Opens a plain file inside a folder of results. A link is refused.
@@ -51,7 +51,7 @@ pub fn open_inside(path: &Path) -> io::Result<File> {
 /// What is in a plain file of at most this many bytes, or comes through a pipe as in
 /// [`open_stream`], as text.
 pub fn read_stream(path: &Path, most: u64) -> io::Result<String> {
-    text(read_all(open_stream(path)?, most)?)
+    into_text(read_all(open_stream(path)?, most)?)
 }
 
 /// Whether a name inside a folder of results is free or a plain file: then it can be read, and written to
@@ -59,7 +59,7 @@ pub fn read_stream(path: &Path, most: u64) -> io::Result<String> {
 pub fn check_inside(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        named => check(named?.file_type(), false),
+        named => check_file_type(named?.file_type(), false),
     }
 }
 
@@ -70,7 +70,7 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// The same as text.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    text(read(path, most)?)
+    into_text(read(path, most)?)
 }
 
 /// What is in a plain file of at most this many bytes, inside a folder of results.
@@ -80,7 +80,7 @@ pub fn read_inside(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// The same as text.
 pub fn read_text_inside(path: &Path, most: u64) -> io::Result<String> {
-    text(read_inside(path, most)?)
+    into_text(read_inside(path, most)?)
 }
 
 /// Writes a file whole or not at all: next to its place, then renamed. A device or a FIFO is
@@ -110,14 +110,14 @@ pub fn write_whole<E: From<io::Error>>(
 
 /// Opens what `named` describes, if it is a plain file (or a pipe, where that may be).
 fn open_checked(path: &Path, named: &Metadata, may_be_pipe: bool) -> io::Result<File> {
-    check(named.file_type(), may_be_pipe)?;
+    check_file_type(named.file_type(), may_be_pipe)?;
     // Another process may replace it in between: open without waiting, and check once more.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let opened = file.metadata()?;
-    check(opened.file_type(), may_be_pipe)?;
+    check_file_type(opened.file_type(), may_be_pipe)?;
     if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
-        return Err(refused("it was replaced while it was being opened"));
+        return Err(refused_error("it was replaced while it was being opened"));
     }
     if opened.file_type().is_fifo() {
         fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
@@ -125,7 +125,7 @@ fn open_checked(path: &Path, named: &Metadata, may_be_pipe: bool) -> io::Result<
     Ok(file)
 }
 
-fn check(kind: FileType, may_be_pipe: bool) -> io::Result<()> {
+fn check_file_type(kind: FileType, may_be_pipe: bool) -> io::Result<()> {
     let what = match kind {
         kind if kind.is_file() || (kind.is_fifo() && may_be_pipe) => return Ok(()),
         kind if kind.is_symlink() => "a link",
@@ -134,11 +134,11 @@ fn check(kind: FileType, may_be_pipe: bool) -> io::Result<()> {
         kind if kind.is_socket() => "a socket",
         _ => "a device",
     };
-    Err(refused(&format!("it is {what}, not a plain file")))
+    Err(refused_error(&format!("it is {what}, not a plain file")))
 }
 
 /// Whether a path stands for something that this process was started with.
-fn is_handed(path: &Path) -> bool {
+fn is_inherited(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
         || [Path::new("/dev/fd"), Path::new("/proc/self/fd")]
             .contains(&path.parent().unwrap_or(path))
@@ -153,10 +153,13 @@ fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
             return Ok(bytes);
         }
     }
-    Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {}", size(most))))
+    Err(io::Error::new(
+        io::ErrorKind::FileTooLarge,
+        format!("it is larger than {}", size_text(most)),
+    ))
 }
 
-fn size(bytes: u64) -> String {
+fn size_text(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{} KiB", bytes >> 10),
@@ -164,14 +167,14 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn text(bytes: Vec<u8>) -> io::Result<String> {
+fn into_text(bytes: Vec<u8>) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to() + 1;
         io::Error::new(io::ErrorKind::InvalidData, format!("byte {place} is not UTF-8"))
     })
 }
 
-fn refused(why: &str) -> io::Error {
+fn refused_error(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 

@@ -86,6 +86,6 @@ fn a_pipe_that_was_handed_over_is_a_stream() {
     stream.read_to_string(&mut text).unwrap();
     writing.join().unwrap();
     assert_eq!(text, "1\n2\n");
-    assert!(is_handed(Path::new("/dev/stdin")) && is_handed(Path::new("/dev/fd/63")));
-    assert!(!is_handed(Path::new("/tmp/x")) && !is_handed(Path::new("/dev/fd")));
+    assert!(is_inherited(Path::new("/dev/stdin")) && is_inherited(Path::new("/dev/fd/63")));
+    assert!(!is_inherited(Path::new("/tmp/x")) && !is_inherited(Path::new("/dev/fd")));
 }

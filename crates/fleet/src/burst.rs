@@ -23,17 +23,22 @@ pub(crate) struct Burst {
 
 impl Burst {
     /// The next question goes out now, with this number.
-    pub(crate) fn ask(&mut self, id: u64, now: Nanos) {
+    pub(crate) fn note_question(&mut self, id: u64, now: Nanos) {
         (self.id, self.sent) = (id, now);
         self.asked += 1;
     }
 
     /// An answer, with the clocks of both; `false` where it answers something else.
-    pub(crate) fn hear(&mut self, id: u64, theirs: (Nanos, Nanos), ours: (Nanos, Nanos)) -> bool {
+    pub(crate) fn note_answer(
+        &mut self,
+        id: u64,
+        theirs: (Nanos, Nanos),
+        ours: (Nanos, Nanos),
+    ) -> bool {
         if self.asked == 0 || id != self.id {
             return false;
         }
-        let heard = offset(self.sent, theirs, ours);
+        let heard = offset_from_answer(self.sent, theirs, ours);
         if self.best.is_none_or(|best| heard.error_ns < best.error_ns) {
             self.best = Some(heard);
         }
@@ -59,17 +64,17 @@ impl Burst {
 /// From when a question was sent, the clocks there when it came, and here when the answer did.
 /// Wherever between the two the other clock was read, the offset is wrong by half their distance at
 /// most.
-fn offset(sent: Nanos, theirs: (Nanos, Nanos), ours: (Nanos, Nanos)) -> ClockOffset {
+fn offset_from_answer(sent: Nanos, theirs: (Nanos, Nanos), ours: (Nanos, Nanos)) -> ClockOffset {
     let back = ours.0 - sent;
     let half = back.0 / 2;
     ClockOffset {
-        offset_ns: difference(theirs.0, sent + Nanos(half)),
+        offset_ns: signed_difference(theirs.0, sent + Nanos(half)),
         error_ns: back.0.div_ceil(2),
-        wall_ns: difference(theirs.1, ours.1 - Nanos(half)),
+        wall_ns: signed_difference(theirs.1, ours.1 - Nanos(half)),
     }
 }
 
-fn difference(a: Nanos, b: Nanos) -> i64 {
+fn signed_difference(a: Nanos, b: Nanos) -> i64 {
     let difference = i128::from(a.0) - i128::from(b.0);
     i64::try_from(difference).unwrap_or(if difference > 0 { i64::MAX } else { i64::MIN })
 }
@@ -83,14 +88,14 @@ pub(crate) struct MeasuredOffset {
 
 impl MeasuredOffset {
     /// The better of two at an instant: old ones are worth less, as clocks drift.
-    pub(crate) fn or_better(self, old: Option<Self>, now: Nanos) -> Self {
+    pub(crate) fn better_of(self, old: Option<Self>, now: Nanos) -> Self {
         let error = |of: &Self| of.clock.error_ns.saturating_add((now - of.at).0 / DRIFT_PER_NANO);
         old.filter(|old| error(old) < error(&self)).unwrap_or(self)
     }
 }
 
 /// An instant of rank 0 on the clock that is so far from its own.
-pub(crate) fn there(instant: Nanos, clock: ClockOffset) -> Nanos {
+pub(crate) fn on_rank_clock(instant: Nanos, clock: ClockOffset) -> Nanos {
     Nanos(instant.0.saturating_add_signed(clock.offset_ns))
 }
 
@@ -101,10 +106,10 @@ mod tests {
     /// A network whose way there and back takes what the test says, to a clock that is so far off.
     fn ask(burst: &mut Burst, ways: (u64, u64), apart: u64) {
         let sent = Nanos(1_000_000);
-        burst.ask(u64::from(burst.asked), sent);
+        burst.note_question(u64::from(burst.asked), sent);
         let (there, back) = (sent.0 + ways.0, sent.0 + ways.0 + ways.1);
         let theirs = (Nanos(there + apart), Nanos(there + 70));
-        assert!(burst.hear(burst.id, theirs, (Nanos(back), Nanos(back))));
+        assert!(burst.note_answer(burst.id, theirs, (Nanos(back), Nanos(back))));
     }
 
     #[test]
@@ -127,33 +132,36 @@ mod tests {
     fn only_the_question_that_was_asked_is_answered() {
         let mut burst = Burst::default();
         let clocks = (Nanos(5), Nanos(5));
-        assert!(!burst.hear(0, clocks, clocks));
-        burst.ask(7, Nanos(1));
-        assert!(!burst.hear(6, clocks, clocks));
-        assert!(burst.hear(7, clocks, clocks));
+        assert!(!burst.note_answer(0, clocks, clocks));
+        burst.note_question(7, Nanos(1));
+        assert!(!burst.note_answer(6, clocks, clocks));
+        assert!(burst.note_answer(7, clocks, clocks));
     }
 
     #[test]
     fn no_clock_is_too_far_off() {
         let far = (Nanos(u64::MAX), Nanos::ZERO);
-        let heard = offset(Nanos(10), far, (Nanos(20), Nanos(u64::MAX)));
+        let heard = offset_from_answer(Nanos(10), far, (Nanos(20), Nanos(u64::MAX)));
         assert_eq!((heard.offset_ns, heard.wall_ns), (i64::MAX, i64::MIN));
-        assert_eq!(there(Nanos(5), heard), Nanos(i64::MAX as u64 + 5));
+        assert_eq!(on_rank_clock(Nanos(5), heard), Nanos(i64::MAX as u64 + 5));
         let back = ClockOffset { offset_ns: -3, ..ClockOffset::default() };
-        assert_eq!((there(Nanos(5), back), there(Nanos(1), back)), (Nanos(2), Nanos::ZERO));
+        assert_eq!(
+            (on_rank_clock(Nanos(5), back), on_rank_clock(Nanos(1), back)),
+            (Nanos(2), Nanos::ZERO)
+        );
     }
 
     #[test]
-    fn an_old_measurement_holds_until_drift_could_have_spoilt_it() {
+    fn an_old_measurement_holds_until_drift_could_have_spoiled_it() {
         let measured = |error_ns, at| MeasuredOffset {
             clock: ClockOffset { error_ns, ..ClockOffset::default() },
             at: Nanos(at),
         };
         // After 1 ms a clock may have drifted by 50 ns.
         let (old, new) = (measured(100, 0), measured(140, 1_000_000));
-        assert_eq!(new.or_better(Some(old), Nanos(1_000_000)).clock.error_ns, 140);
+        assert_eq!(new.better_of(Some(old), Nanos(1_000_000)).clock.error_ns, 140);
         let worse = measured(160, 1_000_000);
-        assert_eq!(worse.or_better(Some(old), Nanos(1_000_000)).clock.error_ns, 100);
-        assert_eq!(new.or_better(None, Nanos(1_000_000)).clock.error_ns, 140);
+        assert_eq!(worse.better_of(Some(old), Nanos(1_000_000)).clock.error_ns, 100);
+        assert_eq!(new.better_of(None, Nanos(1_000_000)).clock.error_ns, 140);
     }
 }

@@ -33,8 +33,8 @@ use rustls::{
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
-use crate::frame::{FrameError, LARGEST_PLAIN, hear, say};
-use crate::message::{Bytes32, Greeting, Hello, HelloAnswer, short};
+use crate::frame::{FrameError, LARGEST_PLAIN, read_message, write_message};
+use crate::message::{Bytes32, Greeting, Hello, HelloAnswer, clip_text};
 use crate::{PROTOCOL, Refusal, Token};
 
 /// Letters of a version that are shown.
@@ -72,7 +72,7 @@ impl From<io::Error> for ChannelFailure {
 }
 
 /// How rank 0 speaks TLS: with a key of its own for every start.
-pub(crate) fn server() -> io::Result<Arc<ServerConfig>> {
+pub(crate) fn server_config() -> io::Result<Arc<ServerConfig>> {
     let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new())
         .map_err(|_| io::Error::other("cannot get random bytes for a key"))?;
     let pair = PrivatePkcs8KeyDer::from(pair.as_ref());
@@ -135,7 +135,7 @@ impl ServerCertVerifier for AnyKey {
 }
 
 /// What the proofs of a rank and of rank 0 are made over.
-fn exported<T>(connection: &ConnectionCommon<T>) -> io::Result<(Bytes32, Bytes32)> {
+fn export_keys<T>(connection: &ConnectionCommon<T>) -> io::Result<(Bytes32, Bytes32)> {
     let of = |label| connection.export_keying_material([0; 32], label, None);
     of(RANK).and_then(|rank| Ok((rank, of(COORDINATOR)?))).map_err(io::Error::other)
 }
@@ -155,14 +155,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
         config.enable_sni = false;
         let name = ServerName::from(std::net::Ipv4Addr::UNSPECIFIED);
         let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-        let (rank, coordinator) = exported(stream.get_ref().1)?;
+        let (rank, coordinator) = export_keys(stream.get_ref().1)?;
         Ok(Self { stream: stream.into(), rank, coordinator })
     }
 
     /// The side of rank 0.
     pub(crate) async fn accept(stream: S, config: &Arc<ServerConfig>) -> io::Result<Self> {
         let stream = TlsAcceptor::from(Arc::clone(config)).accept(stream).await?;
-        let (rank, coordinator) = exported(stream.get_ref().1)?;
+        let (rank, coordinator) = export_keys(stream.get_ref().1)?;
         Ok(Self { stream: stream.into(), rank, coordinator })
     }
 
@@ -175,61 +175,65 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Channel<S> {
     ) -> Result<(), ChannelFailure> {
         let stream = &mut self.stream;
         let greeting = Greeting { goodput_fleet: PROTOCOL, version: version.to_owned() };
-        say(stream, &greeting).await?;
-        say(stream, &HelloAnswer::Proof(token.prove(&self.rank))).await?;
-        match hear(stream, LARGEST_PLAIN).await? {
-            HelloAnswer::Proof(proof) if token.has_proved(&self.coordinator, &proof) => {}
+        write_message(stream, &greeting).await?;
+        write_message(stream, &HelloAnswer::Proof(token.prove(&self.rank))).await?;
+        match read_message(stream, LARGEST_PLAIN).await? {
+            HelloAnswer::Proof(proof) if token.verify(&self.coordinator, &proof) => {}
             HelloAnswer::Proof(_) => return Err(ChannelFailure::Impostor),
             HelloAnswer::Refused(refusal) => {
-                return Err(ChannelFailure::Refused(shortened(refusal)));
+                return Err(ChannelFailure::Refused(shorten_refusal(refusal)));
             }
         }
-        Ok(say(stream, &Hello { host: short(&hello.host, HOST), ..hello.clone() }).await?)
+        Ok(write_message(stream, &Hello { host: clip_text(&hello.host, HOST), ..hello.clone() })
+            .await?)
     }
 
     /// The side of rank 0, which runs this version: who has come.
-    pub(crate) async fn admit(
+    pub(crate) async fn admit_rank(
         &mut self,
         token: &Token,
         version: &str,
     ) -> Result<Hello, ChannelFailure> {
         let stream = &mut self.stream;
-        let greeting: Greeting = hear(stream, LARGEST_PLAIN).await?;
+        let greeting: Greeting = read_message(stream, LARGEST_PLAIN).await?;
         if greeting.goodput_fleet != PROTOCOL || greeting.version != version {
-            let (coordinator, rank) = (version.to_owned(), short(&greeting.version, VERSION));
-            return refuse(stream, Refusal::Version { protocol: PROTOCOL, coordinator, rank })
-                .await;
+            let (coordinator, rank) = (version.to_owned(), clip_text(&greeting.version, VERSION));
+            return send_refusal(
+                stream,
+                Refusal::Version { protocol: PROTOCOL, coordinator, rank },
+            )
+            .await;
         }
-        let HelloAnswer::Proof(proof) = hear(stream, LARGEST_PLAIN).await? else {
+        let HelloAnswer::Proof(proof) = read_message(stream, LARGEST_PLAIN).await? else {
             return Err(FrameError::Garbage.into());
         };
         // The rank first: who has no token gets nothing that could be tried against a list of words.
-        if !token.has_proved(&self.rank, &proof) {
-            return refuse(stream, Refusal::Token).await;
+        if !token.verify(&self.rank, &proof) {
+            return send_refusal(stream, Refusal::Token).await;
         }
-        say(stream, &HelloAnswer::Proof(token.prove(&self.coordinator))).await?;
-        let hello: Hello = hear(stream, LARGEST_PLAIN).await?;
-        Ok(Hello { host: short(&hello.host, HOST), ..hello })
+        write_message(stream, &HelloAnswer::Proof(token.prove(&self.coordinator))).await?;
+        let hello: Hello = read_message(stream, LARGEST_PLAIN).await?;
+        Ok(Hello { host: clip_text(&hello.host, HOST), ..hello })
     }
 }
 
 /// A refusal of one who has proved nothing yet: its words are cut.
-fn shortened(refusal: Refusal) -> Refusal {
+fn shorten_refusal(refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Version { protocol, coordinator, rank } => Refusal::Version {
             protocol,
-            coordinator: short(&coordinator, VERSION),
-            rank: short(&rank, VERSION),
+            coordinator: clip_text(&coordinator, VERSION),
+            rank: clip_text(&rank, VERSION),
         },
         other => other,
     }
 }
 
-async fn refuse<T>(
+async fn send_refusal<T>(
     stream: &mut (impl AsyncWrite + Unpin),
     why: Refusal,
 ) -> Result<T, ChannelFailure> {
-    say(stream, &HelloAnswer::Refused(why.clone())).await?;
+    write_message(stream, &HelloAnswer::Refused(why.clone())).await?;
     Err(ChannelFailure::Refused(why))
 }
 
@@ -250,7 +254,7 @@ mod tests {
     /// Two ends of one connection: the rank's and that of rank 0.
     async fn connected() -> (Channel<DuplexStream>, Channel<DuplexStream>) {
         let (left, right) = tokio::io::duplex(8192);
-        let config = server().unwrap();
+        let config = server_config().unwrap();
         let (rank, coordinator) =
             tokio::join!(Channel::connect(left), Channel::accept(right, &config));
         (rank.unwrap(), coordinator.unwrap())
@@ -262,7 +266,10 @@ mod tests {
         let (ours, theirs) = (Token::new(rank).unwrap(), Token::new(coordinator).unwrap());
         wait(async {
             let ((mut rank, mut coordinator), hello) = (connected().await, hello());
-            tokio::join!(rank.join(&ours, version, &hello), coordinator.admit(&theirs, "1.0.0"))
+            tokio::join!(
+                rank.join(&ours, version, &hello),
+                coordinator.admit_rank(&theirs, "1.0.0")
+            )
         })
     }
 
@@ -306,12 +313,13 @@ mod tests {
         let joined = wait(async {
             let (mut rank, mut rogue) = connected().await;
             let impostor = async {
-                let _: Greeting = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
-                let proof: HelloAnswer = hear(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
+                let _: Greeting = read_message(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
+                let proof: HelloAnswer =
+                    read_message(&mut rogue.stream, LARGEST_PLAIN).await.unwrap();
                 // The rank's own proof does not prove a coordinator.
-                say(&mut rogue.stream, &proof).await.unwrap();
+                write_message(&mut rogue.stream, &proof).await.unwrap();
                 // And who it is was not said.
-                let rest = hear::<Hello>(&mut rogue.stream, LARGEST_PLAIN).await;
+                let rest = read_message::<Hello>(&mut rogue.stream, LARGEST_PLAIN).await;
                 assert!(rest.is_err(), "{rest:?}");
             };
             let joining = async {

@@ -22,7 +22,7 @@ use crate::frame::LARGEST_MESSAGE;
 use crate::message::ToRank;
 use crate::{FleetError, Order, Token, Totals};
 use peer::Peer;
-pub(crate) use serve::beat_of;
+pub(crate) use serve::beat_interval;
 use state::{CoordinatorShared, Placed};
 
 /// How often a call that waits looks up.
@@ -119,7 +119,7 @@ pub struct Go {
     pub ranks: Vec<u32>,
 }
 
-/// Rank 0. When it is dropped, all ranks lose it; [`Coordinator::end`] says goodbye first.
+/// Rank 0. When it is dropped, all ranks lose it; [`Coordinator::announce_end`] says goodbye first.
 #[derive(Debug)]
 pub struct Coordinator {
     shared: Arc<CoordinatorShared>,
@@ -133,7 +133,7 @@ impl Coordinator {
         if settings.token.is_none() && !address.ip().to_canonical().is_loopback() {
             return Err(FleetError::TokenRequired(address));
         }
-        serve::start(address, settings)
+        serve::start_coordinator(address, settings)
     }
 
     /// Where it listens.
@@ -144,12 +144,12 @@ impl Coordinator {
     /// Who was turned away so far and why, in sentences, each with how often: the first one first, and
     /// few. Words of strangers are in them.
     pub fn turned_away(&self) -> Vec<(String, u64)> {
-        self.shared.lock().turned_away.sentences()
+        self.shared.lock().turned_away.counts()
     }
 
     /// all ranks that were ever there, in order.
     pub fn ranks(&self) -> Vec<RankState> {
-        self.shared.lock().ranks()
+        self.shared.lock().rank_states()
     }
 
     /// The latest counts of each rank for this order, of those that were lost too.
@@ -164,7 +164,7 @@ impl Coordinator {
     pub fn gather(&self, deadline: Nanos, mut look: impl FnMut(&[u32]) -> bool) -> Vec<u32> {
         let all = self.shared.settings.of.saturating_sub(1) as usize;
         loop {
-            let there = self.shared.lock().there();
+            let there = self.shared.lock().connected_ranks();
             if there.len() == all || !look(&there) || now() >= deadline {
                 return there;
             }
@@ -175,15 +175,15 @@ impl Coordinator {
     /// Sends an order to all; who joins before the start gets it too.
     pub fn prepare(&self, order: Order) -> Result<(), FleetError> {
         let placed = Placed::new(order);
-        let (bytes, most) = (placed.bytes(), LARGEST_MESSAGE);
+        let (bytes, most) = (placed.message_bytes(), LARGEST_MESSAGE);
         if bytes > most {
             return Err(FleetError::TooLarge { what: "the plan", bytes, most });
         }
         let mut state = self.shared.lock();
-        if state.number().is_some_and(|before| before >= placed.number) {
+        if state.order_number().is_some_and(|before| before >= placed.number) {
             return Err(FleetError::OutOfOrder(placed.number));
         }
-        state.place(placed);
+        state.place_order(placed);
         self.shared.changed.notify_all();
         Ok(())
     }
@@ -192,7 +192,7 @@ impl Coordinator {
     /// or until this instant; says how all are. Meanwhile `look` is called; `false` gives up.
     pub fn wait_ready(&self, deadline: Nanos, mut look: impl FnMut() -> bool) -> Vec<RankState> {
         loop {
-            let is_over = !self.shared.lock().peers.values().any(Peer::is_to_come);
+            let is_over = !self.shared.lock().peers.values().any(Peer::may_become_ready);
             if is_over || !look() || now() >= deadline {
                 return self.ranks();
             }
@@ -203,20 +203,20 @@ impl Coordinator {
     /// Compares clocks once more, within a second (two milliseconds for each rank where that is
     /// more), then lets all that are ready begin so long after that. The others are told that they
     /// are not part of it.
-    pub fn go(&self, ahead: Nanos) -> Go {
-        let deadline = now() + self.at_least(COMPARING);
-        self.shared.lock().compare_ready();
+    pub fn announce_start(&self, ahead: Nanos) -> Go {
+        let deadline = now() + self.at_least_for_ranks(COMPARING);
+        self.shared.lock().compare_ready_clocks();
         while now() < deadline && self.shared.lock().is_comparing() {
             self.shared.pause(deadline.min(now() + LOOK_UP));
         }
         let at = now() + ahead;
-        let ranks = self.shared.lock().begin(at);
+        let ranks = self.shared.lock().send_starts(at);
         self.shared.changed.notify_all();
         Go { at, ranks }
     }
 
     /// So long, or two milliseconds for each rank where that is more.
-    fn at_least(&self, time: Nanos) -> Nanos {
+    fn at_least_for_ranks(&self, time: Nanos) -> Nanos {
         time.max(Nanos::from_millis(2 * u64::from(self.shared.settings.of)))
     }
 
@@ -224,18 +224,18 @@ impl Coordinator {
     pub fn stop(&self) {
         self.shared
             .lock()
-            .tell(|number| ToRank::Stop { number }, |phase| *phase == RankPhase::Running);
+            .send_to_phase(|number| ToRank::Stop { number }, |phase| *phase == RankPhase::Running);
     }
 
     /// Asks all to give up this order at once.
     pub fn abort(&self) {
-        self.shared.lock().tell(|number| ToRank::Abort { number }, |_| true);
+        self.shared.lock().send_to_phase(|number| ToRank::Abort { number }, |_| true);
     }
 
     /// Tells all that nothing follows, and waits a little until they have heard it.
-    pub fn end(&self) {
-        self.shared.lock().say_goodbye();
-        let deadline = now() + self.at_least(FAREWELL);
+    pub fn announce_end(&self) {
+        self.shared.lock().send_goodbye();
+        let deadline = now() + self.at_least_for_ranks(FAREWELL);
         while now() < deadline && self.shared.lock().connections > 0 {
             self.shared.pause(deadline.min(now() + LOOK_UP));
         }

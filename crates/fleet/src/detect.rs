@@ -58,12 +58,12 @@ const ENGINES: [Launcher; 6] = [
 ];
 
 /// Who we are by an environment.
-pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, LaunchError> {
+pub fn detect_rank(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, LaunchError> {
     let env = |name: &str| env(name).filter(|value| !value.trim().is_empty());
     let mut said = Vec::new();
     let mut why_not = None;
     for engine in &ENGINES {
-        match engine.says(&env)? {
+        match engine.detect_in(&env)? {
             Detection::Rank(shard) => said.push((engine, shard)),
             Detection::TooLittle(failed) => why_not = why_not.or(Some(failed)),
             Detection::Nothing => {}
@@ -75,9 +75,9 @@ pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, Laun
     if said.iter().any(|(_, shard)| shard.is_part()) {
         said.retain(|(_, shard)| shard.is_part());
     }
-    leave_out_carrier(&mut said);
+    drop_carrier_launcher(&mut said);
     let Some(&(engine, shard)) = said.first() else {
-        return Err(why_not.unwrap_or_else(nothing));
+        return Err(why_not.unwrap_or_else(not_found_error));
     };
     if let Some((other, different)) = said.iter().find(|(_, said)| *said != shard) {
         return Err(LaunchError::usage(format!(
@@ -86,14 +86,14 @@ pub fn detect(env: impl Fn(&str) -> Option<String>) -> Result<DetectedRank, Laun
         ))
         .hint("unset the variables of the scheduler that does not apply, or write --shard K/N"));
     }
-    let (rendezvous_host, rendezvous_port) = rendezvous(engine.name, shard, &env)?;
+    let (rendezvous_host, rendezvous_port) = detect_rendezvous(engine.name, shard, &env)?;
     Ok(DetectedRank { shard, rendezvous_host, rendezvous_port, by: engine.name })
 }
 
 /// On other nodes `mpirun` has its daemons started by srun, and what they start has the variables of
 /// the daemons' step, too. So where MPI says otherwise than Slurm, what Slurm says (srun may have said
 /// it as PMI as well) is of the daemons.
-fn leave_out_carrier(said: &mut Vec<(&Launcher, Shard)>) {
+fn drop_carrier_launcher(said: &mut Vec<(&Launcher, Shard)>) {
     let slurm = said.iter().find(|(engine, _)| engine.name == "Slurm").map(|(_, shard)| *shard);
     let Some(step) = slurm else { return };
     let is_mpi = |engine: &Launcher| ["Open MPI", "PMI"].contains(&engine.name);
@@ -112,10 +112,12 @@ enum Detection {
 }
 
 impl Launcher {
-    fn says(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Detection, LaunchError> {
+    fn detect_in(&self, env: &impl Fn(&str) -> Option<String>) -> Result<Detection, LaunchError> {
         let Some(rank) = env(self.rank) else { return Ok(Detection::Nothing) };
         let size = self.size.iter().find_map(|name| Some((*name, env(name)?)));
-        let Some((name, size)) = size else { return Ok(Detection::TooLittle(self.half())) };
+        let Some((name, size)) = size else {
+            return Ok(Detection::TooLittle(self.incomplete_error()));
+        };
         let number = |name: &str, text: &str| {
             text.trim().parse::<u32>().map_err(|_| {
                 LaunchError::usage(format!("{name}=`{text}` is not a number"))
@@ -130,12 +132,12 @@ impl Launcher {
         })?;
         // The script of a job has the variables of task 0, and is none.
         if self.name == "Slurm" && shard.is_part() && env("SLURM_STEP_ID").is_none() {
-            return Ok(Detection::TooLittle(script(shard)));
+            return Ok(Detection::TooLittle(script_error(shard)));
         }
         Ok(Detection::Rank(shard))
     }
 
-    fn half(&self) -> LaunchError {
+    fn incomplete_error(&self) -> LaunchError {
         let missing = self.size[0];
         LaunchError::usage(format!(
             "{} is set, but {missing}, the number of ranks, is not",
@@ -145,7 +147,7 @@ impl Launcher {
     }
 }
 
-fn script(shard: Shard) -> LaunchError {
+fn script_error(shard: Shard) -> LaunchError {
     let tasks = shard.count();
     LaunchError::usage(format!(
         "this is the batch script of a Slurm job with {tasks} tasks, not one of its tasks"
@@ -153,7 +155,7 @@ fn script(shard: Shard) -> LaunchError {
     .hint("start it with srun: `srun goodput … --shard auto`")
 }
 
-fn nothing() -> LaunchError {
+fn not_found_error() -> LaunchError {
     LaunchError::usage(
         "no scheduler variable in the environment gives a rank and the number of ranks",
     )
@@ -162,7 +164,7 @@ fn nothing() -> LaunchError {
 
 /// Where ranks meet. `GOODPUT_RENDEZVOUS` (`HOST`, `HOST:PORT`, or `:PORT` where the engine knows the
 /// host) says it for every engine.
-fn rendezvous(
+fn detect_rendezvous(
     engine: &str,
     shard: Shard,
     env: &impl Fn(&str) -> Option<String>,

@@ -122,7 +122,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// The same, as rank 0 says it of the one that came.
-    pub(crate) fn of_other(&self) -> String {
+    pub(crate) fn text_for_coordinator(&self) -> String {
         match self {
             Self::Version { coordinator, rank, .. } => {
                 format!("runs goodput {rank}, and this is goodput {coordinator}")
@@ -185,6 +185,6 @@ impl std::error::Error for LaunchError {}
 
 impl std::fmt::Display for LaunchError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&goodput_model::plain(&self.message))
+        f.write_str(&goodput_model::escape_control(&self.message))
     }
 }

@@ -61,7 +61,7 @@ impl From<io::Error> for FrameError {
 }
 
 /// Reads the next frame, of a message of this many bytes at most.
-pub(crate) async fn read(
+pub(crate) async fn read_frame(
     from: &mut (impl AsyncRead + Unpin),
     most: usize,
 ) -> Result<(FrameKind, Vec<u8>), FrameError> {
@@ -95,7 +95,7 @@ pub(crate) async fn read(
 }
 
 /// Writes a frame, and sees it off.
-pub(crate) async fn write(
+pub(crate) async fn write_frame(
     to: &mut (impl AsyncWrite + Unpin),
     kind: FrameKind,
     said: &[u8],
@@ -108,19 +108,19 @@ pub(crate) async fn write(
 }
 
 /// Writes a message.
-pub(crate) async fn say(
+pub(crate) async fn write_message(
     to: &mut (impl AsyncWrite + Unpin),
     what: &impl Serialize,
 ) -> io::Result<()> {
-    write(to, FrameKind::Message, &serde_json::to_vec(what)?).await
+    write_frame(to, FrameKind::Message, &serde_json::to_vec(what)?).await
 }
 
 /// Reads a message of this many bytes at most.
-pub(crate) async fn hear<T: DeserializeOwned>(
+pub(crate) async fn read_message<T: DeserializeOwned>(
     from: &mut (impl AsyncRead + Unpin),
     most: usize,
 ) -> Result<T, FrameError> {
-    let (FrameKind::Message, said) = read(from, most).await? else {
+    let (FrameKind::Message, said) = read_frame(from, most).await? else {
         return Err(FrameError::Garbage);
     };
     serde_json::from_slice(&said).map_err(|_| FrameError::Garbage)
@@ -138,12 +138,12 @@ mod tests {
 
     fn framed(kind: FrameKind, said: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();
-        wait(write(&mut frame, kind, said)).unwrap();
+        wait(write_frame(&mut frame, kind, said)).unwrap();
         frame
     }
 
     fn read_all(mut bytes: &[u8]) -> Result<(FrameKind, Vec<u8>), FrameError> {
-        wait(read(&mut bytes, LARGEST_MESSAGE))
+        wait(read_frame(&mut bytes, LARGEST_MESSAGE))
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod tests {
         let all: Vec<u8> = frames.iter().flat_map(|(kind, said)| framed(*kind, said)).collect();
         let mut left = &all[..];
         for (kind, said) in frames {
-            let (read_kind, read_said) = wait(read(&mut left, LARGEST_MESSAGE)).unwrap();
+            let (read_kind, read_said) = wait(read_frame(&mut left, LARGEST_MESSAGE)).unwrap();
             assert_eq!((read_kind, &*read_said), (kind, said));
         }
         assert!(matches!(read_all(left), Err(FrameError::Closed)));
@@ -170,7 +170,7 @@ mod tests {
             (2, LARGEST_PLAIN + 1, LARGEST_PLAIN),
         ];
         for (kind, length, most) in cases {
-            let refused = wait(read(&mut &head(1 + length, kind)[..], most));
+            let refused = wait(read_frame(&mut &head(1 + length, kind)[..], most));
             assert!(matches!(refused, Err(FrameError::TooLarge(n)) if n == length), "{refused:?}");
         }
         assert!(matches!(read_all(&head(1 + LARGEST_MESSAGE, 1)), Err(FrameError::Cut)));
@@ -182,7 +182,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let _ = read_all(&bytes);
-            let _ = wait(hear::<crate::message::ToCoordinator>(&mut &bytes[..], LARGEST_PLAIN));
+            let _ = wait(read_message::<crate::message::ToCoordinator>(&mut &bytes[..], LARGEST_PLAIN));
         }
 
         #[test]

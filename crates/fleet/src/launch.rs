@@ -42,20 +42,20 @@ pub struct RankCommand {
 
 impl RankCommand {
     /// The words of a rank, with the plan read from there.
-    pub fn words(&self, plan: Option<&str>) -> Vec<String> {
+    pub fn command_words(&self, plan: Option<&str>) -> Vec<String> {
         let plan = plan.map(|plan| ["--plan".to_owned(), plan.to_owned()]);
         let auto = ["--shard".to_owned(), "auto".to_owned()];
         self.words.iter().cloned().chain(plan.into_iter().flatten()).chain(auto).collect()
     }
 
     /// The same, with the plan where it lies here.
-    pub fn words_here(&self) -> Vec<String> {
-        self.words(self.plan.as_deref().and_then(|plan| plan.to_str()))
+    pub fn local_words(&self) -> Vec<String> {
+        self.command_words(self.plan.as_deref().and_then(|plan| plan.to_str()))
     }
 }
 
 /// 64 random hexadecimal digits.
-fn secret() -> io::Result<String> {
+fn random_secret() -> io::Result<String> {
     let mut bytes = [0; 32];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     let digits = bytes.map(|byte| format!("{byte:02x}"));

@@ -28,7 +28,7 @@ mod token;
 mod totals;
 
 pub use coordinator::{Coordinator, CoordinatorSettings, Go, PeerLimits, RankPhase, RankState};
-pub use detect::{DetectedRank, detect};
+pub use detect::{DetectedRank, detect_rank};
 pub use error::{FleetError, LaunchError, Refusal};
 pub use frame::{LARGEST_MESSAGE, LARGEST_PIECE};
 pub use launch::{

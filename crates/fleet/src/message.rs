@@ -156,6 +156,6 @@ pub(crate) enum ToRank {
 }
 
 /// Text of a peer, cut to what is shown of it.
-pub(crate) fn short(text: &str, most: usize) -> String {
+pub(crate) fn clip_text(text: &str, most: usize) -> String {
     text.chars().take(most).collect()
 }

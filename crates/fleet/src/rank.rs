@@ -16,7 +16,7 @@ use goodput_model::{ClockOffset, Nanos, Shard};
 use tokio::sync::mpsc;
 
 use crate::frame::{FrameKind, LARGEST_MESSAGE};
-use crate::message::{ToCoordinator, short};
+use crate::message::{ToCoordinator, clip_text};
 use crate::{Clocks, FleetError, Order, Token, Totals};
 use link::{Out, RankInbox, RankShared};
 
@@ -67,7 +67,7 @@ pub enum Start {
     },
     /// Nothing was said yet.
     Waiting,
-    /// The others begin without this one, or it was taken back; [`JoinedRank::next`] says what follows.
+    /// The others begin without this one, or it was taken back; [`JoinedRank::next_order`] says what follows.
     Missed,
     /// Rank 0 has said that nothing follows.
     End,
@@ -93,19 +93,19 @@ impl JoinedRank {
         settings: &RankSettings,
         look: impl FnMut(&str) -> bool,
     ) -> Result<Self, FleetError> {
-        join::join(address, settings, look)
+        join::join_fleet(address, settings, look)
     }
 
     /// The name of this start, as rank 0 says it.
-    pub fn fleet(&self) -> &str {
+    pub fn fleet_name(&self) -> &str {
         &self.fleet
     }
 
     /// Waits for an order, so long at most. Of several that came meanwhile it is the last.
-    pub fn next(&self, timeout: Nanos) -> NextOrder {
+    pub fn next_order(&self, timeout: Nanos) -> NextOrder {
         let deadline = now() + timeout;
         loop {
-            let next = self.shared.look(|heard| {
+            let next = self.shared.with_inbox(|heard| {
                 let order = heard.order.take();
                 match (order, heard) {
                     (Some(order), _) => NextOrder::Order(order),
@@ -125,20 +125,23 @@ impl JoinedRank {
     }
 
     /// Says that the order is prepared.
-    pub fn ready(&self) -> Result<(), FleetError> {
-        self.say(&ToCoordinator::Ready { number: self.number() })
+    pub fn report_ready(&self) -> Result<(), FleetError> {
+        self.send(&ToCoordinator::Ready { number: self.order_number() })
     }
 
     /// Says that the order cannot be carried out, or not to its end: nothing of it will be handed over.
-    pub fn refuse(&self, why: &str) -> Result<(), FleetError> {
-        self.say(&ToCoordinator::Cannot { number: self.number(), why: short(why, WORDS) })
+    pub fn report_refusal(&self, why: &str) -> Result<(), FleetError> {
+        self.send(&ToCoordinator::Cannot {
+            number: self.order_number(),
+            why: clip_text(why, WORDS),
+        })
     }
 
     /// Waits for the word to begin, so long at most.
-    pub fn wait_go(&self, timeout: Nanos) -> Start {
-        let (deadline, number) = (now() + timeout, self.number());
+    pub fn wait_for_start(&self, timeout: Nanos) -> Start {
+        let (deadline, number) = (now() + timeout, self.order_number());
         loop {
-            let start = match self.shared.look(|heard| heard.start(number)) {
+            let start = match self.shared.with_inbox(|heard| heard.start_of(number)) {
                 Start::Waiting if self.is_aborted() => Start::Missed,
                 start => start,
             };
@@ -151,13 +154,16 @@ impl JoinedRank {
 
     /// Sends what was counted so far, with the next beat; never waits. Of several that wait only the
     /// last is sent, and fleets of more than 512 send less often.
-    pub fn report(&self, totals: Totals) {
-        self.shared.report(self.number(), totals);
+    pub fn report_totals(&self, totals: Totals) {
+        self.shared.queue_totals(self.order_number(), totals);
     }
 
     /// Says that all was sent, with a line for people.
-    pub fn done(&self, summary: &str) -> Result<(), FleetError> {
-        self.say(&ToCoordinator::Done { number: self.number(), summary: short(summary, WORDS) })
+    pub fn report_done(&self, summary: &str) -> Result<(), FleetError> {
+        self.send(&ToCoordinator::Done {
+            number: self.order_number(),
+            summary: clip_text(summary, WORDS),
+        })
     }
 
     /// Whether nothing more of the order is to be sent.
@@ -177,21 +183,21 @@ impl JoinedRank {
 
     /// This machine's clocks compared with those of rank 0, as last measured.
     pub fn clock(&self) -> Option<ClockOffset> {
-        self.shared.look(|heard| heard.clock)
+        self.shared.with_inbox(|heard| heard.clock)
     }
 
-    fn number(&self) -> u64 {
+    fn order_number(&self) -> u64 {
         self.shared.number.load(Ordering::Acquire)
     }
 
-    fn say(&self, what: &ToCoordinator) -> Result<(), FleetError> {
-        let out = message(what)?;
+    fn send(&self, what: &ToCoordinator) -> Result<(), FleetError> {
+        let out = encode_message(what)?;
         let is_sent = self.control.as_ref().is_some_and(|control| control.try_send(out).is_ok());
-        if is_sent { Ok(()) } else { Err(self.lost()) }
+        if is_sent { Ok(()) } else { Err(self.lost_error()) }
     }
 
-    fn lost(&self) -> FleetError {
-        FleetError::Lost(self.shared.look(|heard| match &heard.lost {
+    fn lost_error(&self) -> FleetError {
+        FleetError::Lost(self.shared.with_inbox(|heard| match &heard.lost {
             _ if heard.has_ended => "it has announced the end".to_owned(),
             Some(why) => why.clone(),
             None => "it does not read its messages".to_owned(),
@@ -210,7 +216,7 @@ impl Drop for JoinedRank {
     }
 }
 
-fn message(what: &ToCoordinator) -> Result<Out, FleetError> {
+fn encode_message(what: &ToCoordinator) -> Result<Out, FleetError> {
     let said = serde_json::to_vec(what).map_err(std::io::Error::from)?;
     if said.len() > LARGEST_MESSAGE {
         let (bytes, most) = (said.len(), LARGEST_MESSAGE);

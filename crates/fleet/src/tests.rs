@@ -100,7 +100,7 @@ fn state_of(coordinator: &Coordinator, rank: u32) -> RankState {
 }
 
 fn taken(rank: &JoinedRank) -> Order {
-    match rank.next(LONG) {
+    match rank.next_order(LONG) {
         NextOrder::Order(order) => order,
         other => panic!("{other:?}"),
     }
@@ -109,7 +109,7 @@ fn taken(rank: &JoinedRank) -> Order {
 /// Lets a rank take the order, and be ready.
 fn make_ready(rank: &JoinedRank) -> Order {
     let order = taken(rank);
-    rank.ready().unwrap();
+    rank.report_ready().unwrap();
     order
 }
 
@@ -120,7 +120,7 @@ fn begin(coordinator: &Coordinator, ranks: &[&JoinedRank], order: Order) -> Nano
         make_ready(rank);
     }
     coordinator.wait_ready(soon(), || true);
-    let go = coordinator.go(Nanos::from_millis(1));
+    let go = coordinator.announce_start(Nanos::from_millis(1));
     assert_eq!(go.ranks.len(), ranks.len());
     go.at
 }

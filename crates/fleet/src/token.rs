@@ -37,7 +37,7 @@ impl Token {
     }
 
     /// Used where none is set: it is public, so it protects nothing.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn public() -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, &[]))
     }
 
@@ -49,7 +49,7 @@ impl Token {
     }
 
     /// Whether this is that proof; takes as long wherever they differ.
-    pub(crate) fn has_proved(&self, bound: &Bytes32, proof: &Bytes32) -> bool {
+    pub(crate) fn verify(&self, bound: &Bytes32, proof: &Bytes32) -> bool {
         hmac::verify(&self.0, bound, proof).is_ok()
     }
 }
@@ -80,9 +80,9 @@ mod tests {
         let (token, other) = (Token::new("0123456789abcdef"), Token::new("0123456789abcdeg"));
         let (token, other) = (token.unwrap(), other.unwrap());
         let proof = token.prove(&[7; 32]);
-        assert!(token.has_proved(&[7; 32], &proof));
-        assert!(!other.has_proved(&[7; 32], &proof) && !Token::none().has_proved(&[7; 32], &proof));
-        assert!(!token.has_proved(&[8; 32], &proof));
+        assert!(token.verify(&[7; 32], &proof));
+        assert!(!other.verify(&[7; 32], &proof) && !Token::public().verify(&[7; 32], &proof));
+        assert!(!token.verify(&[8; 32], &proof));
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod targets;
 mod watch;
 
 pub use memory::Counting;
-pub use run::{Extent, FuzzFinding, FuzzSettings, TargetOutcome, repeat, run};
+pub use run::{Extent, FuzzFinding, FuzzSettings, TargetOutcome, repeat_input, run};
 pub use scratch::clean_up_after;
-pub use targets::{FuzzTarget, sieve, targets};
-pub use watch::{died_at, journals};
+pub use targets::{FuzzTarget, all_targets, sieve_target};
+pub use watch::{died_at, journal_paths};

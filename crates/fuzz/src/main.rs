@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
 use goodput_fuzz::{
-    Extent, FuzzSettings, FuzzTarget, TargetOutcome, clean_up_after, died_at, journals, repeat,
-    run, sieve, targets,
+    Extent, FuzzSettings, FuzzTarget, TargetOutcome, all_targets, clean_up_after, died_at,
+    journal_paths, repeat_input, run, sieve_target,
 };
 
 const USAGE: &str = "usage: goodput-fuzz [OPTIONS]
@@ -48,7 +48,7 @@ enum Length {
 }
 
 fn main() -> ExitCode {
-    match FuzzArguments::parse(std::env::args().skip(1)).and_then(|asked| asked.act()) {
+    match FuzzArguments::parse(std::env::args().skip(1)).and_then(|asked| asked.run_command()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -100,8 +100,8 @@ impl FuzzArguments {
     }
 
     /// Whether nothing was found.
-    fn act(&self) -> Result<bool, String> {
-        let chosen = self.chosen()?;
+    fn run_command(&self) -> Result<bool, String> {
+        let chosen = self.chosen_targets()?;
         if self.list {
             for target in &chosen {
                 println!("{}", target.name);
@@ -109,28 +109,28 @@ impl FuzzArguments {
             return Ok(true);
         }
         if self.index.is_some() || self.input.is_some() {
-            return self.one(&chosen);
+            return self.run_one(&chosen);
         }
         fs::create_dir_all(&self.out)
             .map_err(|error| format!("{}: {error}", self.out.display()))?;
-        if std::env::var_os(CHILD).is_some() { self.all(&chosen) } else { self.look_after() }
+        if std::env::var_os(CHILD).is_some() { self.run_all(&chosen) } else { self.supervise() }
     }
 
-    fn chosen(&self) -> Result<Vec<FuzzTarget>, String> {
-        let mut all = every();
+    fn chosen_targets(&self) -> Result<Vec<FuzzTarget>, String> {
+        let mut all = targets_with_sieve();
         if let Some(unknown) = self.targets.iter().find(|name| all.iter().all(|t| t.name != **name))
         {
             return Err(format!("unknown target `{unknown}`; --list shows all"));
         }
         all.retain(|target| {
-            let is_any = self.targets.is_empty() && target.name != sieve().name;
+            let is_any = self.targets.is_empty() && target.name != sieve_target().name;
             is_any || self.targets.iter().any(|name| name == target.name)
         });
         Ok(all)
     }
 
     /// One input to one target.
-    fn one(&self, chosen: &[FuzzTarget]) -> Result<bool, String> {
+    fn run_one(&self, chosen: &[FuzzTarget]) -> Result<bool, String> {
         let [target] = chosen else {
             return Err("--input and --index need exactly one --target".to_owned());
         };
@@ -140,13 +140,13 @@ impl FuzzArguments {
             }
             (None, index) => target.input(self.seed, index.unwrap_or(0)),
         };
-        let wrong = repeat(target, &input).map_err(|error| error.to_string())?;
+        let wrong = repeat_input(target, &input).map_err(|error| error.to_string())?;
         println!("{}: {}", target.name, wrong.as_deref().unwrap_or("no finding"));
         Ok(wrong.is_none())
     }
 
     /// Every target, one after another; each line as soon as it is known.
-    fn all(&self, chosen: &[FuzzTarget]) -> Result<bool, String> {
+    fn run_all(&self, chosen: &[FuzzTarget]) -> Result<bool, String> {
         println!(
             "{:17} {:>10} {:>9} {:>11} {:>10} {:>10} {:>10}  findings",
             "target", "inputs", "inputs/s", "most bytes", "by input", "slowest", "by input"
@@ -164,16 +164,16 @@ impl FuzzArguments {
             let settings =
                 FuzzSettings { seed: self.seed, extent, threads: self.threads, journals };
             let outcome = run(target, &settings).map_err(|error| error.to_string())?;
-            println!("{}", line(target.name, &outcome));
+            println!("{}", outcome_line(target.name, &outcome));
             for finding in &outcome.findings {
                 is_clean = false;
-                self.save(target.name, finding.index, &finding.what, &finding.input)?;
+                self.save_input(target.name, finding.index, &finding.what, &finding.input)?;
             }
         }
         Ok(is_clean)
     }
 
-    fn save(&self, target: &str, index: u64, what: &str, input: &[u8]) -> Result<(), String> {
+    fn save_input(&self, target: &str, index: u64, what: &str, input: &[u8]) -> Result<(), String> {
         let path = self.out.join(format!("{target}-{}-{index}", self.seed));
         fs::write(&path, input).map_err(|error| format!("{}: {error}", path.display()))?;
         println!("  {what}\n  repeat: goodput-fuzz --target {target} --input {}", path.display());
@@ -182,16 +182,16 @@ impl FuzzArguments {
 
     /// Does the work in another process, whose end may be a finding: a stack or a memory that is full,
     /// an input without an end.
-    fn look_after(&self) -> Result<bool, String> {
+    fn supervise(&self) -> Result<bool, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut child = Command::new(&program);
-        let status = ended(child.args(std::env::args().skip(1)).env(CHILD, "1"))?;
-        let journals = journals(&self.out, self.threads);
+        let status = wait_for_exit(child.args(std::env::args().skip(1)).env(CHILD, "1"))?;
+        let journals = journal_paths(&self.out, self.threads);
         let is_known = matches!(status.code(), Some(0..=2));
         if !is_known {
             println!("the process crashed ({status})");
             for (name, seed, index) in journals.iter().filter_map(|path| died_at(path)) {
-                self.try_again(&program, &name, seed, index)?;
+                self.rerun_input(&program, &name, seed, index)?;
             }
         }
         for journal in journals {
@@ -205,17 +205,18 @@ impl FuzzArguments {
     }
 
     /// One of the inputs that ran when the process ended: is it this one?
-    fn try_again(&self, program: &Path, name: &str, seed: u64, index: u64) -> Result<(), String> {
+    fn rerun_input(&self, program: &Path, name: &str, seed: u64, index: u64) -> Result<(), String> {
         let mut child = Command::new(program);
         child.args(["--target", name, "--seed", &seed.to_string(), "--index", &index.to_string()]);
-        let status = ended(&mut child)?;
-        let Some(target) = every().into_iter().find(|target| target.name == name) else {
+        let status = wait_for_exit(&mut child)?;
+        let Some(target) = targets_with_sieve().into_iter().find(|target| target.name == name)
+        else {
             return Ok(());
         };
         if status.success() {
             return Ok(());
         }
-        self.save(
+        self.save_input(
             name,
             index,
             &format!("it crashes its process ({status})"),
@@ -225,7 +226,7 @@ impl FuzzArguments {
 }
 
 /// Runs a process to its end, whatever that is, and leaves nothing of it.
-fn ended(command: &mut Command) -> Result<ExitStatus, String> {
+fn wait_for_exit(command: &mut Command) -> Result<ExitStatus, String> {
     let mut child = command.spawn().map_err(|error| format!("cannot start again: {error}"))?;
     let status = child.wait().map_err(|error| format!("cannot wait: {error}"))?;
     clean_up_after(child.id());
@@ -233,11 +234,11 @@ fn ended(command: &mut Command) -> Result<ExitStatus, String> {
 }
 
 /// The targets, and the one that is for the test of this program.
-fn every() -> Vec<FuzzTarget> {
-    targets().into_iter().chain([sieve()]).collect()
+fn targets_with_sieve() -> Vec<FuzzTarget> {
+    all_targets().into_iter().chain([sieve_target()]).collect()
 }
 
-fn line(name: &str, outcome: &TargetOutcome) -> String {
+fn outcome_line(name: &str, outcome: &TargetOutcome) -> String {
     let rate = outcome.inputs as f64 / outcome.took.as_secs_f64().max(1e-9);
     format!(
         "{name:17} {:>10} {rate:>9.0} {:>11} {:>10} {:>7.1} ms {:>10}  {}",

@@ -30,7 +30,7 @@ pub struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 /// Begins a count at what the thread holds now.
-pub(crate) fn begin() -> isize {
+pub(crate) fn start_measuring() -> isize {
     let held = HELD.get();
     PEAK.set(held);
     held
@@ -42,7 +42,7 @@ pub(crate) fn peak_since(begun: isize) -> usize {
 }
 
 /// From now on a thread that holds too much waits for the watch instead of ending the process.
-pub(crate) fn watch() {
+pub(crate) fn enable_limit() {
     IS_WATCHED.store(true, Ordering::Relaxed);
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn is_exhausted() -> bool {
 }
 
 /// Notes a change of what the thread holds; whether it may be.
-fn note(change: isize) -> bool {
+fn count_change(change: isize) -> bool {
     // A thread that is about to end has no count any more.
     let held = HELD.try_with(|held| {
         held.set(held.get().saturating_add(change));
@@ -73,7 +73,7 @@ fn note(change: isize) -> bool {
     false
 }
 
-fn signed(size: usize) -> isize {
+fn to_signed(size: usize) -> isize {
     isize::try_from(size).unwrap_or(isize::MAX)
 }
 
@@ -81,7 +81,7 @@ fn signed(size: usize) -> isize {
 // SAFETY: every call goes to the system's allocator with the arguments that came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if note(signed(layout.size())) {
+        if count_change(to_signed(layout.size())) {
             unsafe { System.alloc(layout) }
         } else {
             std::ptr::null_mut()
@@ -89,7 +89,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if note(signed(layout.size())) {
+        if count_change(to_signed(layout.size())) {
             unsafe { System.alloc_zeroed(layout) }
         } else {
             std::ptr::null_mut()
@@ -97,12 +97,12 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        note(-signed(layout.size()));
+        count_change(-to_signed(layout.size()));
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if note(signed(size).saturating_sub(signed(layout.size()))) {
+        if count_change(to_signed(size).saturating_sub(to_signed(layout.size()))) {
             unsafe { System.realloc(pointer, layout, size) }
         } else {
             std::ptr::null_mut()
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_peak_is_counted_and_what_was_held_before_is_not() {
         let before = vec![0u8; 100_000];
-        let begun = begin();
+        let begun = start_measuring();
         drop(vec![0u8; 50_000]);
         let after = vec![0u8; 20_000];
         let peak = peak_since(begun);

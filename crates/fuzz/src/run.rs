@@ -88,7 +88,7 @@ thread_local! {
 /// A panic of a thread that a target has started, where a runtime may have caught it.
 static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
 
-fn elsewhere() -> MutexGuard<'static, Option<String>> {
+fn lock_panic_message() -> MutexGuard<'static, Option<String>> {
     ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -110,21 +110,21 @@ pub fn run(target: &FuzzTarget, settings: &FuzzSettings) -> io::Result<TargetOut
     let threads = settings.threads.max(1);
     let watch =
         ThreadWatch::new(target.name, settings.seed, threads, settings.journals.as_deref())?;
-    hear_panics();
+    capture_panics();
     std::thread::scope(|scope| -> io::Result<()> {
         let mut started = Vec::new();
-        for (place, thread) in watch.places().iter().zip(0..threads) {
+        for (place, thread) in watch.watched_threads().iter().zip(0..threads) {
             let work = ThreadWork { target, source: &source, settings, place, most, end };
             let (outcome, is_enough) = (&outcome, &is_enough);
             let builder = std::thread::Builder::new().stack_size(STACK);
             started.push(builder.spawn_scoped(scope, move || {
-                let mine = work.every(thread, threads, is_enough)?;
+                let mine = work.for_each_input(thread, threads, is_enough)?;
                 let mut all = outcome.lock().unwrap_or_else(PoisonError::into_inner);
                 all.add(mine);
                 io::Result::Ok(())
             })?);
         }
-        watch.until(|| started.iter().all(std::thread::ScopedJoinHandle::is_finished));
+        watch.watch_until(|| started.iter().all(std::thread::ScopedJoinHandle::is_finished));
         started.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
     })?;
     let mut outcome = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -134,15 +134,15 @@ pub fn run(target: &FuzzTarget, settings: &FuzzSettings) -> io::Result<TargetOut
 }
 
 /// One input to a target: what is wrong with it.
-pub fn repeat(target: &FuzzTarget, input: &[u8]) -> io::Result<Option<String>> {
-    hear_panics();
-    Ok(look(target, input, &Scratch::new()?).wrong)
+pub fn repeat_input(target: &FuzzTarget, input: &[u8]) -> io::Result<Option<String>> {
+    capture_panics();
+    Ok(run_input(target, input, &Scratch::new()?).wrong)
 }
 
 impl FuzzTarget {
     /// Input number `index` of this seed.
     pub fn input(&self, seed: u64, index: u64) -> Vec<u8> {
-        InputSource { seeds: &(self.seeds)(), words: self.words }.input(seed, index)
+        InputSource { seeds: &(self.seeds)(), words: self.words }.make_input(seed, index)
     }
 }
 
@@ -158,25 +158,25 @@ struct ThreadWork<'a> {
 
 impl ThreadWork<'_> {
     /// Every input of one thread.
-    fn every(
+    fn for_each_input(
         &self,
         thread: u64,
         threads: u64,
         is_enough: &AtomicBool,
     ) -> io::Result<TargetOutcome> {
         let scratch = Scratch::new()?;
-        self.place.enter();
+        self.place.note_thread();
         let mut outcome = TargetOutcome::default();
         let mut index = thread;
         while index < self.most && self.end.is_none_or(|end| now() < end) {
             if is_enough.load(Ordering::Relaxed) {
                 break;
             }
-            let input = self.source.input(self.settings.seed, index);
-            self.place.begin(index);
-            let look = look(self.target, &input, &scratch);
-            self.place.end();
-            outcome.note(index, look, input);
+            let input = self.source.make_input(self.settings.seed, index);
+            self.place.begin_input(index);
+            let look = run_input(self.target, &input, &scratch);
+            self.place.end_input();
+            outcome.add_report(index, look, input);
             if outcome.findings.len() >= ENOUGH {
                 is_enough.store(true, Ordering::Relaxed);
             }
@@ -187,7 +187,7 @@ impl ThreadWork<'_> {
 }
 
 impl TargetOutcome {
-    fn note(&mut self, index: u64, look: InputReport, input: Vec<u8>) {
+    fn add_report(&mut self, index: u64, look: InputReport, input: Vec<u8>) {
         self.inputs += 1;
         self.most_bytes = self.most_bytes.max((look.bytes, index));
         self.slowest = self.slowest.max((look.cpu, index));
@@ -203,15 +203,15 @@ impl TargetOutcome {
 }
 
 /// Gives one input to a target and looks at what it did.
-fn look(target: &FuzzTarget, input: &[u8], scratch: &Scratch) -> InputReport {
+fn run_input(target: &FuzzTarget, input: &[u8], scratch: &Scratch) -> InputReport {
     IS_OURS.set(true);
-    let begun = memory::begin();
-    let start = cpu();
+    let begun = memory::start_measuring();
+    let start = cpu_time();
     let checked =
         panic::catch_unwind(AssertUnwindSafe(|| (target.check)(&ParserInput { input, scratch })));
-    let cpu = cpu().saturating_sub(start);
+    let cpu = cpu_time().saturating_sub(start);
     let bytes = memory::peak_since(begun);
-    let other = elsewhere().take();
+    let other = lock_panic_message().take();
     let limits = &target.limits;
     let most = limits.bytes + limits.per_byte * input.len();
     let wrong = match checked {
@@ -233,7 +233,7 @@ fn look(target: &FuzzTarget, input: &[u8], scratch: &Scratch) -> InputReport {
 }
 
 /// Keeps what panics say for the report, instead of writing it to the terminal.
-fn hear_panics() {
+fn capture_panics() {
     static HEARD: Once = Once::new();
     HEARD.call_once(|| {
         panic::set_hook(Box::new(|info| {
@@ -243,14 +243,14 @@ fn hear_panics() {
             if IS_OURS.get() {
                 PANIC.set(Some(said));
             } else {
-                *elsewhere() = Some(said);
+                *lock_panic_message() = Some(said);
             }
         }));
     });
 }
 
 /// CPU time of this thread.
-fn cpu() -> Duration {
+fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

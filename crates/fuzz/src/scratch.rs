@@ -15,32 +15,32 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     pub(crate) fn new() -> io::Result<Self> {
         let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
-        let folder = root().join(format!("{}{number}", prefix(std::process::id())));
+        let folder = scratch_root().join(format!("{}{number}", folder_prefix(std::process::id())));
         fs::create_dir_all(&folder)?;
         Ok(Self(folder))
     }
 
     /// A file with these bytes.
-    pub(crate) fn file(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+    pub(crate) fn write_file(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
         let path = self.0.join(name);
         fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
     }
 }
 
-fn root() -> PathBuf {
+fn scratch_root() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
-fn prefix(process: u32) -> String {
+fn folder_prefix(process: u32) -> String {
     format!("goodput-fuzz-{process}-")
 }
 
 /// Removes what a process has left that could not do it itself.
 pub fn clean_up_after(process: u32) {
-    for entry in fs::read_dir(root()).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(&prefix(process)) {
+    for entry in fs::read_dir(scratch_root()).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&folder_prefix(process)) {
             // It holds nothing that anybody needs.
             let _ = fs::remove_dir_all(entry.path());
         }

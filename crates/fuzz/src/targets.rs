@@ -58,7 +58,7 @@ const SHORT: u64 = 2_000;
 impl<'a> ParserInput<'a> {
     /// The input in pieces.
     fn pieces(&self) -> Vec<&'a [u8]> {
-        mutate::cuts(self.input)
+        mutate::split_at_marks(self.input)
     }
 
     /// The input as text, where it is text.
@@ -68,7 +68,7 @@ impl<'a> ParserInput<'a> {
 }
 
 /// All of them.
-pub fn targets() -> Vec<FuzzTarget> {
+pub fn all_targets() -> Vec<FuzzTarget> {
     let rooms = [
         wire::targets(),
         client::targets(),
@@ -85,7 +85,7 @@ pub fn targets() -> Vec<FuzzTarget> {
 }
 
 /// Fails where two readings of the same thing differ.
-fn same<T: PartialEq + Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
+fn check_same<T: PartialEq + Debug>(what: &str, one: &T, other: &T) -> Result<(), String> {
     if one == other {
         return Ok(());
     }
@@ -93,15 +93,15 @@ fn same<T: PartialEq + Debug>(what: &str, one: &T, other: &T) -> Result<(), Stri
     Err(format!("{what}: {} is not {}", short(one), short(other)))
 }
 
-fn seeds(texts: &[&str]) -> Vec<Vec<u8>> {
+fn text_seeds(texts: &[&str]) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
 /// A target that goes wrong in every way, each by a word: the test of the harness itself.
-pub fn sieve() -> FuzzTarget {
+pub fn sieve_target() -> FuzzTarget {
     FuzzTarget {
         name: "sieve",
-        seeds: || seeds(&["panic", "overflow", "property", "memory", "time", "stack"]),
+        seeds: || text_seeds(&["panic", "overflow", "property", "memory", "time", "stack"]),
         words: &[],
         check: |case| {
             match case.input {
@@ -121,7 +121,7 @@ pub fn sieve() -> FuzzTarget {
                         sum = std::hint::black_box(sum ^ n);
                     }
                 }
-                b"stack" => drop(std::hint::black_box(deep(1 << 20))),
+                b"stack" => drop(std::hint::black_box(recurse(1 << 20))),
                 _ => {}
             }
             Ok(())
@@ -132,7 +132,7 @@ pub fn sieve() -> FuzzTarget {
 }
 
 /// More calls within each other than a stack has room for.
-fn deep(calls: u64) -> Vec<u64> {
+fn recurse(calls: u64) -> Vec<u64> {
     let room = std::hint::black_box([calls; 64]);
-    if calls == 0 { room.to_vec() } else { std::hint::black_box(deep(calls - 1)) }
+    if calls == 0 { room.to_vec() } else { std::hint::black_box(recurse(calls - 1)) }
 }

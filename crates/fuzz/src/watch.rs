@@ -52,22 +52,22 @@ impl ThreadWatch {
         journals: Option<&Path>,
     ) -> io::Result<Self> {
         let place = |thread: u64| {
-            let journal = journals.map(|folder| File::create(journal(folder, thread)));
+            let journal = journals.map(|folder| File::create(journal_path(folder, thread)));
             let (thread, index) = (AtomicU64::new(0), AtomicU64::new(IDLE));
             Ok(WatchedThread { target, seed, journal: journal.transpose()?, thread, index })
         };
-        memory::watch();
+        memory::enable_limit();
         Ok(Self { places: (0..threads).map(place).collect::<io::Result<_>>()? })
     }
 
-    pub(crate) fn places(&self) -> &[WatchedThread] {
+    pub(crate) fn watched_threads(&self) -> &[WatchedThread] {
         &self.places
     }
 
     /// Looks after the threads until it is over. An input that cannot be ended ends the process, whose
     /// parent finds out which it was.
     #[expect(clippy::print_stderr, reason = "the last words of the process")]
-    pub(crate) fn until(&self, is_over: impl Fn() -> bool) {
+    pub(crate) fn watch_until(&self, is_over: impl Fn() -> bool) {
         let mut seen: Vec<Option<ThreadProgress>> = vec![None; self.places.len()];
         let mut looks = 0;
         while !is_over() {
@@ -76,7 +76,7 @@ impl ThreadWatch {
             let mut hangs = false;
             if looks % LOOKS == 0 {
                 for (place, seen) in self.places.iter().zip(&mut seen) {
-                    hangs |= place.hangs(seen);
+                    hangs |= place.is_hanging(seen);
                 }
             }
             if memory::is_exhausted() || hangs {
@@ -100,12 +100,12 @@ const EXIT_STUCK: i32 = 70;
 
 impl WatchedThread {
     /// The thread that works here says so.
-    pub(crate) fn enter(&self) {
+    pub(crate) fn note_thread(&self) {
         let id = rustix::thread::gettid().as_raw_nonzero().get();
         self.thread.store(u64::try_from(id).unwrap_or(0), Ordering::Relaxed);
     }
 
-    pub(crate) fn begin(&self, index: u64) {
+    pub(crate) fn begin_input(&self, index: u64) {
         self.index.store(index, Ordering::Relaxed);
         if let Some(journal) = &self.journal {
             let line = format!("{} {} {index:020}\n", self.target, self.seed);
@@ -114,12 +114,12 @@ impl WatchedThread {
         }
     }
 
-    pub(crate) fn end(&self) {
+    pub(crate) fn end_input(&self) {
         self.index.store(IDLE, Ordering::Relaxed);
     }
 
     /// Whether it works on the same input for too long.
-    fn hangs(&self, seen: &mut Option<ThreadProgress>) -> bool {
+    fn is_hanging(&self, seen: &mut Option<ThreadProgress>) -> bool {
         let index = self.index.load(Ordering::Relaxed);
         let Some(cpu) = cpu_of(self.thread.load(Ordering::Relaxed)) else { return false };
         match seen {
@@ -144,13 +144,13 @@ fn cpu_of(thread: u64) -> Option<Duration> {
     Some(Duration::from_millis(ticks * 10))
 }
 
-fn journal(folder: &Path, thread: u64) -> PathBuf {
+fn journal_path(folder: &Path, thread: u64) -> PathBuf {
     folder.join(format!("running-{thread}"))
 }
 
 /// The journals of this many threads.
-pub fn journals(folder: &Path, threads: u64) -> Vec<PathBuf> {
-    (0..threads).map(|thread| journal(folder, thread)).collect()
+pub fn journal_paths(folder: &Path, threads: u64) -> Vec<PathBuf> {
+    (0..threads).map(|thread| journal_path(folder, thread)).collect()
 }
 
 /// What a thread worked on last: target, seed, number.
@@ -178,8 +178,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("goodput-fuzz-test-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let watch = ThreadWatch::new("sse", 7, 2, Some(&folder)).unwrap();
-        watch.places()[1].begin(12);
-        let found: Vec<_> = journals(&folder, 2).iter().map(|path| died_at(path)).collect();
+        watch.watched_threads()[1].begin_input(12);
+        let found: Vec<_> = journal_paths(&folder, 2).iter().map(|path| died_at(path)).collect();
         fs::remove_dir_all(&folder).unwrap();
         assert_eq!(found, [None, Some(("sse".to_owned(), 7, 12))]);
     }

@@ -4,12 +4,12 @@
 
 use std::process::Command;
 
-use goodput_fuzz::{Extent, FuzzSettings, repeat, run, targets};
+use goodput_fuzz::{Extent, FuzzSettings, all_targets, repeat_input, run};
 
 #[test]
 fn no_target_has_a_finding() {
     let mut found = Vec::new();
-    for target in targets() {
+    for target in all_targets() {
         let extent = Extent::Inputs(target.short);
         let settings = FuzzSettings { seed: 1, extent, threads: 2, journals: None };
         let outcome = run(&target, &settings).unwrap();
@@ -31,10 +31,10 @@ fn what_goes_wrong_is_found() {
         ("memory", "it held"),
         ("time", "it took"),
     ] {
-        let found = repeat(&goodput_fuzz::sieve(), input.as_bytes()).unwrap();
+        let found = repeat_input(&goodput_fuzz::sieve_target(), input.as_bytes()).unwrap();
         assert!(found.as_ref().is_some_and(|found| found.contains(word)), "{input}: {found:?}");
     }
-    assert_eq!(repeat(&goodput_fuzz::sieve(), b"fine").unwrap(), None);
+    assert_eq!(repeat_input(&goodput_fuzz::sieve_target(), b"fine").unwrap(), None);
 }
 
 /// The program says so, saves each input, and survives one that ends its process.

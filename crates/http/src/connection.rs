@@ -91,7 +91,7 @@ fn head_length(head: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Writes all of it before `end`.
-pub fn send(stream: &mut TcpStream, bytes: &[u8], end: Nanos) -> io::Result<()> {
+pub fn write_all_before(stream: &mut TcpStream, bytes: &[u8], end: Nanos) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() {
         stream.set_write_timeout(Some(time_left(end)?))?;
@@ -106,7 +106,7 @@ pub fn send(stream: &mut TcpStream, bytes: &[u8], end: Nanos) -> io::Result<()> 
 }
 
 /// Ends a connection: closing over unread bytes would reset it, and may take the response along.
-pub(crate) fn see_off(stream: &mut TcpStream, end: Nanos) -> io::Result<()> {
+pub(crate) fn close_gracefully(stream: &mut TcpStream, end: Nanos) -> io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     let (mut part, mut thrown) = ([0; 1024], 0);
     while thrown < MOST_REST {

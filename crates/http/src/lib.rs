@@ -10,8 +10,8 @@ mod request;
 mod response;
 mod server;
 
-pub use connection::send;
-pub use reach::{is_host, is_of_this_machine, may_name, names_this_machine};
+pub use connection::write_all_before;
+pub use reach::{is_host, is_host_allowed, is_local_only, is_loopback_host};
 pub use request::{HttpRequest, Method};
 pub use response::Response;
-pub use server::{ClientLimit, HttpLimits, HttpReply, Permit, Site, Writer, start};
+pub use server::{ClientLimit, HttpLimits, HttpReply, Permit, Site, Writer, start_server};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 /// Whether only this machine can connect there.
-pub fn is_of_this_machine(address: IpAddr) -> bool {
+pub fn is_local_only(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
@@ -15,9 +15,9 @@ pub fn is_host(host: &str) -> bool {
 
 /// Whether a page that is served at this address may be asked for by this `Host`. Any other name may be
 /// pointed here by its owner, whose pages could then read ours in a browser (DNS rebinding).
-pub fn may_name(host: &str, listener: IpAddr) -> bool {
-    let Some(name) = name_of(host).filter(|_| is_host(host)) else { return false };
-    if is_of_this_machine(listener) {
+pub fn is_host_allowed(host: &str, listener: IpAddr) -> bool {
+    let Some(name) = host_name(host).filter(|_| is_host(host)) else { return false };
+    if is_local_only(listener) {
         return is_loopback_name(name);
     }
     // No one can register an address, a name without a dot, or one below a name that is reserved.
@@ -29,16 +29,16 @@ pub fn may_name(host: &str, listener: IpAddr) -> bool {
 }
 
 /// Whether a host is `localhost` or an address of the loopback, at whatever port: it may be forwarded.
-pub fn names_this_machine(host: &str) -> bool {
-    name_of(host).is_some_and(is_loopback_name)
+pub fn is_loopback_host(host: &str) -> bool {
+    host_name(host).is_some_and(is_loopback_name)
 }
 
 fn is_loopback_name(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_of_this_machine)
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_local_only)
 }
 
 /// The name or address without brackets and port; `None` where the port is invalid.
-fn name_of(host: &str) -> Option<&str> {
+fn host_name(host: &str) -> Option<&str> {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => {
             let (name, rest) = rest.split_once(']')?;
@@ -59,10 +59,10 @@ mod tests {
         let open = "0.0.0.0".parse().unwrap();
         let mapped = "::ffff:127.0.0.1".parse().unwrap();
         for own in ["localhost", "LOCALHOST:9", "127.0.0.1:1", "[::1]:8642", "[::1]"] {
-            assert!([loopback, open, mapped].iter().all(|at| may_name(own, *at)), "{own}");
+            assert!([loopback, open, mapped].iter().all(|at| is_host_allowed(own, *at)), "{own}");
         }
         for near in ["10.0.0.7:9400", "[fe80::1]:9400", "node7", "n7:9400", "x.svc.cluster.local"] {
-            assert!(may_name(near, open) && !may_name(near, loopback), "{near}");
+            assert!(is_host_allowed(near, open) && !is_host_allowed(near, loopback), "{near}");
         }
         for strange in [
             "evil.example",
@@ -76,7 +76,10 @@ mod tests {
             "a b",
             "localhost@evil",
         ] {
-            assert!(!may_name(strange, open) && !may_name(strange, loopback), "{strange}");
+            assert!(
+                !is_host_allowed(strange, open) && !is_host_allowed(strange, loopback),
+                "{strange}"
+            );
         }
     }
 }

@@ -58,43 +58,43 @@ impl HttpRequest {
             _ => Method::Other,
         };
         let path = path.to_owned();
-        Some(Self { method, path, query: pairs(query), headers, body: Vec::new() })
+        Some(Self { method, path, query: parse_pairs(query), headers, body: Vec::new() })
     }
 
     /// The value of a header that is there once; none if it is missing or contradicts itself.
     pub fn header<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        let mut values = self.values(name);
+        let mut values = self.header_values(name);
         let value = values.next();
         value.filter(|_| values.next().is_none())
     }
 
     /// The values of all headers of this name, which is in lower case.
-    pub fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn header_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let lines = self.headers.iter().filter(move |(own, _)| own == name);
         lines.map(|(_, value)| value.as_str())
     }
 
     /// Whether a header is there at all.
-    pub fn has(&self, name: &str) -> bool {
-        self.values(name).next().is_some()
+    pub fn has_header(&self, name: &str) -> bool {
+        self.header_values(name).next().is_some()
     }
 
     /// The values of a cookie.
-    pub fn cookies<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let pairs = self.values("cookie").flat_map(|line| line.split(';'));
+    pub fn cookie_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let pairs = self.header_values("cookie").flat_map(|line| line.split(';'));
         pairs
             .filter_map(|pair| pair.trim().split_once('='))
             .filter_map(move |(own, value)| (own == name).then_some(value))
     }
 
     /// The first value of a name in the query.
-    pub fn asked(&self, name: &str) -> Option<&str> {
+    pub fn query_value(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str())
     }
 
     /// How many bytes of a body follow; none if that is not said plainly.
     pub fn body_length(&self) -> Option<usize> {
-        if self.has("transfer-encoding") {
+        if self.has_header("transfer-encoding") {
             return None;
         }
         let text = self.header("content-length")?;
@@ -103,27 +103,27 @@ impl HttpRequest {
     }
 
     /// The body as a form; none if it is of another kind.
-    pub fn form(&self) -> Option<Vec<(String, String)>> {
+    pub fn parse_form(&self) -> Option<Vec<(String, String)>> {
         let kind = self.header("content-type")?.split(';').next()?.trim();
         if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
             return None;
         }
-        Some(pairs(str::from_utf8(&self.body).ok()?))
+        Some(parse_pairs(str::from_utf8(&self.body).ok()?))
     }
 }
 
 /// Names and values of a query or a form. What is not text is left out.
-fn pairs(text: &str) -> Vec<(String, String)> {
+fn parse_pairs(text: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        Some((decoded(name)?, decoded(value)?))
+        Some((percent_decode(name)?, percent_decode(value)?))
     };
     let parts = text.split('&').filter(|part| !part.is_empty());
     parts.take(MOST_PAIRS).filter_map(pair).collect()
 }
 
 /// Text with its escapes resolved; none if they are broken or no text.
-fn decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let (mut bytes, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {
         bytes.push(match byte {

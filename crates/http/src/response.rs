@@ -29,21 +29,21 @@ impl Response {
 
     /// A redirect to a path.
     pub fn see_other(path: &str) -> Self {
-        Self::text("303 See Other").with("Location", path)
+        Self::text("303 See Other").with_header("Location", path)
     }
 
     /// With another header.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+    pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
         self.headers.push((name, value.to_owned()));
         self
     }
 
     /// With another header unless the response has one of this name.
     #[must_use]
-    pub fn with_default(self, name: &'static str, value: &str) -> Self {
+    pub fn with_default_header(self, name: &'static str, value: &str) -> Self {
         let has_it = self.headers.iter().any(|(own, _)| *own == name);
-        if has_it { self } else { self.with(name, value) }
+        if has_it { self } else { self.with_header(name, value) }
     }
 
     /// As it is sent.

@@ -5,10 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use goodput_clock::{give_way, now, pause};
+use goodput_clock::{lower_priority, now, pause};
 use goodput_model::Nanos;
 
-use crate::connection::{RequestError, read_body, read_head, see_off, send};
+use crate::connection::{RequestError, close_gracefully, read_body, read_head, write_all_before};
 use crate::request::{HttpRequest, Method};
 use crate::response::Response;
 
@@ -67,13 +67,13 @@ impl From<Response> for HttpReply {
 }
 
 /// Serves until the process ends: a thread that accepts, and one for each client.
-pub fn start(site: impl Site, limits: HttpLimits, listener: TcpListener) -> io::Result<()> {
+pub fn start_server(site: impl Site, limits: HttpLimits, listener: TcpListener) -> io::Result<()> {
     let server = HttpServer { site: Arc::new(site), limits, seats: ClientLimit::default() };
     let accept = move || {
-        give_way();
+        lower_priority();
         for stream in listener.incoming() {
             match stream {
-                Ok(stream) => server.welcome(stream),
+                Ok(stream) => server.accept_client(stream),
                 Err(_) => pause(ACCEPT_PAUSE),
             }
         }
@@ -88,9 +88,9 @@ struct HttpServer<S> {
 }
 
 impl<S: Site> HttpServer<S> {
-    fn welcome(&self, mut stream: TcpStream) {
+    fn accept_client(&self, mut stream: TcpStream) {
         let (site, limits) = (Arc::clone(&self.site), self.limits);
-        let Some(seat) = self.seats.take(limits.clients) else {
+        let Some(seat) = self.seats.acquire(limits.clients) else {
             // What does not go out at once does not go out: accepting others must not wait.
             let _ = stream.set_nonblocking(true);
             let busy = site.finish(Response::text("503 Service Unavailable"));
@@ -98,9 +98,9 @@ impl<S: Site> HttpServer<S> {
             return;
         };
         let serve = move || {
-            give_way();
+            lower_priority();
             // A client may go away at any time.
-            let _ = serve(&*site, &limits, &mut stream);
+            let _ = serve_client(&*site, &limits, &mut stream);
             drop(seat);
         };
         // Without a thread the client finds its connection closed.
@@ -108,26 +108,30 @@ impl<S: Site> HttpServer<S> {
     }
 }
 
-fn serve(site: &impl Site, limits: &HttpLimits, stream: &mut TcpStream) -> io::Result<()> {
+fn serve_client(site: &impl Site, limits: &HttpLimits, stream: &mut TcpStream) -> io::Result<()> {
     let mut only_head = false;
-    let outcome = receive(site, limits, stream, &mut only_head);
+    let outcome = read_request(site, limits, stream, &mut only_head);
     let response = match outcome.map(|request| site.reply(&request)) {
         Ok(HttpReply::Stream { start, write }) if !only_head => {
-            send(stream, &site.finish(start).to_open_bytes(), now() + limits.wait)?;
+            write_all_before(stream, &site.finish(start).to_open_bytes(), now() + limits.wait)?;
             return write(stream);
         }
         Ok(HttpReply::Stream { .. }) => Response::text("200 OK"),
         Ok(HttpReply::Whole(response)) | Err(HttpRefusal::Response(response)) => response,
         Err(HttpRefusal::Broken(broken)) => {
-            let (response, end) = (broken_response(broken), now() + limits.head_wait);
-            send(stream, &site.finish(response).to_bytes(only_head), end)?;
+            let (response, end) = (error_response(broken), now() + limits.head_wait);
+            write_all_before(stream, &site.finish(response).to_bytes(only_head), end)?;
             // A client that is gone or silent sends nothing to wait for.
-            return if broken == RequestError::TooLarge { see_off(stream, end) } else { Ok(()) };
+            return if broken == RequestError::TooLarge {
+                close_gracefully(stream, end)
+            } else {
+                Ok(())
+            };
         }
     };
     let end = now() + limits.wait;
-    send(stream, &site.finish(response).to_bytes(only_head), end)?;
-    see_off(stream, end)
+    write_all_before(stream, &site.finish(response).to_bytes(only_head), end)?;
+    close_gracefully(stream, end)
 }
 
 /// Why a request is not answered by [`Site::reply`].
@@ -145,7 +149,7 @@ impl From<RequestError> for HttpRefusal {
 }
 
 /// A request that passed [`Site::check`], with its body. `only_head` is set as soon as it is known.
-fn receive(
+fn read_request(
     site: &impl Site,
     limits: &HttpLimits,
     stream: &mut TcpStream,
@@ -166,7 +170,7 @@ fn receive(
     Ok(request)
 }
 
-fn broken_response(broken: RequestError) -> Response {
+fn error_response(broken: RequestError) -> Response {
     Response::text(match broken {
         RequestError::Cut => "400 Bad Request",
         RequestError::TooSlow => "408 Request Timeout",
@@ -190,7 +194,7 @@ impl Drop for Permit {
 
 impl ClientLimit {
     /// One of this many; none if all are taken.
-    pub fn take(&self, of: usize) -> Option<Permit> {
+    pub fn acquire(&self, of: usize) -> Option<Permit> {
         let before = self.0.fetch_add(1, Ordering::Relaxed);
         let seat = Permit(Arc::clone(&self.0));
         (before < of).then_some(seat)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_campaign::{
-    Calibration, CalibrationLevel, ClimbKind, ceiling as ceiling_of, next_level,
+    Calibration, CalibrationLevel, ClimbKind, measured_ceiling as ceiling_of, next_level,
 };
 use goodput_clock::now;
 use goodput_engine::{EngineRun, FdLimit, LiveCounters, RunControl, Sink};
@@ -15,12 +15,12 @@ use goodput_model::{
     Rate, RequestRecord, Shard, Target,
 };
 use goodput_observe::HostSampler;
-use goodput_stats::{RunFacts, Summary, analyse};
+use goodput_stats::{RunFacts, Summary, analyze_run};
 use goodput_truth::{Timing, TruthServer};
 use goodput_wire::RequestFormat;
 use goodput_workload::{Setting, Workload};
 
-use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::campaign::{Next, Outcome, Planner, measure_until_done};
 use crate::error::Failed;
 use crate::events::Observer;
 use crate::interrupt::Interrupt;
@@ -64,14 +64,14 @@ pub fn calibrate(
     let stamps = String::new();
     let end = now() + times.most.into();
     let mut rising = Rising { bench, end, fd_limit, step: &mut step, observer, levels, stamps };
-    carry_out(&mut rising, &Interrupt::default())?;
+    measure_until_done(&mut rising, &Interrupt::default())?;
     let Rising { levels, stamps, .. } = rising;
     Ok(Calibration {
         schema: Calibration::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date: host::timestamp(),
-        machine: machine(),
-        cpus: host::facts(fd_limit.0).cpus,
+        machine: machine_text(),
+        cpus: host::host_facts(fd_limit.0).cpus,
         workers,
         stamps,
         ceiling: ceiling_of(&levels),
@@ -113,7 +113,7 @@ impl Planner for Rising<'_> {
     }
 
     fn measure(&mut self, (kind, level): &(ClimbKind, f64)) -> Result<Outcome, Failed> {
-        let (reading, stamps) = self.bench.settle(*kind, *level)?;
+        let (reading, stamps) = self.bench.measure_level(*kind, *level)?;
         (self.step)(&reading);
         self.stamps = stamps;
         self.levels.push(reading);
@@ -124,15 +124,15 @@ impl Planner for Rising<'_> {
         now() + self.bench.length.into() <= self.end
     }
 
-    fn time_up(&self) {
+    fn end_on_timeout(&self) {
         let text = "calibration ends here: the time for it is over (--max-time); what was not \
                     measured is missing from the result";
         self.observer.warn(text.to_owned());
     }
 
-    fn interrupted(&self) {}
+    fn end_on_interrupt(&self) {}
 
-    fn target_lost(&self) {}
+    fn end_on_lost_target(&self) {}
 }
 
 /// The client's side of every level.
@@ -145,10 +145,14 @@ struct ClientBench {
 impl ClientBench {
     /// One level, and who stamped arrivals. A level that was too much gets a second chance: another
     /// program may have come in between, and it is the client's limit that is looked for.
-    fn settle(&self, kind: ClimbKind, level: f64) -> Result<(CalibrationLevel, String), Failed> {
+    fn measure_level(
+        &self,
+        kind: ClimbKind,
+        level: f64,
+    ) -> Result<(CalibrationLevel, String), Failed> {
         let once = || {
             let (summary, server_late_ms) =
-                self.measure(kind, level).map_err(|error| Failed::internal(error.to_string()))?;
+                self.run_level(kind, level).map_err(|error| Failed::internal(error.to_string()))?;
             let reading = CalibrationLevel::new(kind, level, &summary, server_late_ms);
             Ok((reading, summary.client.stamps))
         };
@@ -157,7 +161,7 @@ impl ClientBench {
     }
 
     /// One level: its numbers, and how late the server wrote at p99.
-    fn measure(
+    fn run_level(
         &self,
         kind: ClimbKind,
         level: f64,
@@ -167,9 +171,9 @@ impl ClientBench {
             ClimbKind::Requests => (ASKING, ASK_TOKENS),
         };
         let server = self.start_server(timing)?;
-        let (_canary_server, mut canary) = canary::start()?;
+        let (_canary_server, mut canary) = canary::start_canary()?;
         canary.every = CANARY_EVERY;
-        let plan = self.plan(kind, level, tokens);
+        let plan = self.level_plan(kind, level, tokens);
         let run = EngineRun {
             load: plan.load.clone(),
             shard: Shard::WHOLE,
@@ -177,14 +181,14 @@ impl ClientBench {
             timeout: plan.target.timeout,
             workload: Box::new(Workload::new(&plan.workload, &Setting::new(plan.load.seed))?),
             dialect: RequestFormat::new(Api::Chat, "truth", true),
-            endpoint: canary::endpoint(&server, false)?,
+            endpoint: canary::canary_endpoint(&server, false)?,
             connections: ConnectionPolicy::Reuse,
             keep_text: false,
             keep_answers: false,
             hash_bodies: false,
             session_header: None,
             tracer: None,
-            pacing: host::pacing(),
+            pacing: host::timer_mode(),
             canary: Some(canary),
             pin_to: self.client_cpus().to_vec(),
         };
@@ -193,7 +197,7 @@ impl ClientBench {
         let ended =
             goodput_engine::run(run, &RunControl::new(), &Arc::new(LiveCounters::default()), sink)?;
         let MemorySink { records, samples, .. } = ended.sink;
-        let summary = analyse(&plan, facts(), || records.iter().cloned(), &samples, []);
+        let summary = analyze_run(&plan, run_facts(), || records.iter().cloned(), &samples, []);
         Ok((summary, server.stop()?.write_lateness_ms.p99.unwrap_or(0.0)))
     }
 
@@ -217,7 +221,7 @@ impl ClientBench {
         })
     }
 
-    fn plan(&self, kind: ClimbKind, level: f64, tokens: u32) -> Plan {
+    fn level_plan(&self, kind: ClimbKind, level: f64, tokens: u32) -> Plan {
         let answer = STREAMING.ttft.as_secs() + STREAMING.itl.as_secs() * f64::from(tokens - 1);
         let open = |rate: f64| Mode::Open {
             rate: Rate::PerSecond(rate),
@@ -260,7 +264,7 @@ impl ClientBench {
     }
 }
 
-fn facts() -> RunFacts {
+fn run_facts() -> RunFacts {
     RunFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: host::timestamp(),
@@ -294,8 +298,8 @@ impl Sink for MemorySink {
 }
 
 /// What a calibration holds for: this processor under this kernel.
-pub fn machine() -> String {
-    let facts = host::facts(0);
+pub fn machine_text() -> String {
+    let facts = host::host_facts(0);
     format!("{}, {}", facts.cpu, facts.system)
 }
 
@@ -318,13 +322,13 @@ pub fn read_state(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// The ceiling that was found on this machine for this many workers, if it was looked for.
-pub fn ceiling(plan: &Plan, observer: &dyn Observer) -> Option<Ceiling> {
-    let workers = plan.load.mode.workers(plan.load.workers);
+pub fn known_ceiling(plan: &Plan, observer: &dyn Observer) -> Option<Ceiling> {
+    let workers = plan.load.mode.useful_workers(plan.load.workers);
     let path = state_file(workers)?;
     let saved = serde_json::from_slice::<Calibration>(&read_state(&path)?)
         .map_err(|error| observer.warn(format!("{}: {error}", path.display())))
         .ok()?;
-    let is_known = saved.schema == Calibration::SCHEMA && saved.machine == machine();
+    let is_known = saved.schema == Calibration::SCHEMA && saved.machine == machine_text();
     let plausible = |most: Option<f64>| most.filter(|most| *most >= 1.0);
     is_known.then(|| Ceiling {
         events_per_s: plausible(saved.ceiling.events_per_s),

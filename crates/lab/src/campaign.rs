@@ -27,25 +27,25 @@ pub trait Planner {
     }
 
     /// The target went away: waits for it, and says whether it is back.
-    fn is_back(&mut self, step: &Self::Step) -> bool {
+    fn wait_for_target(&mut self, step: &Self::Step) -> bool {
         let _ = step;
         false
     }
 
     /// After a step that counts: lets the servers come to rest.
-    fn settle(&mut self, step: &Self::Step) {
+    fn wait_until_idle(&mut self, step: &Self::Step) {
         let _ = step;
     }
 
     /// How it ended when the user stopped it.
-    fn interrupted(&self) -> Self::End;
+    fn end_on_interrupt(&self) -> Self::End;
 
     /// How it ended when the target went away for good.
-    fn target_lost(&self) -> Self::End;
+    fn end_on_lost_target(&self) -> Self::End;
 
     /// How it ended when another step would have taken too long.
-    fn time_up(&self) -> Self::End {
-        self.interrupted()
+    fn end_on_timeout(&self) -> Self::End {
+        self.end_on_interrupt()
     }
 }
 
@@ -70,31 +70,38 @@ pub enum Outcome {
 }
 
 /// Measures step after step until nothing more is wanted, the user stops it, or the target is gone.
-pub fn carry_out<P: Planner>(planner: &mut P, interrupt: &Interrupt) -> Result<P::End, Failed> {
+pub fn measure_until_done<P: Planner>(
+    planner: &mut P,
+    interrupt: &Interrupt,
+) -> Result<P::End, Failed> {
     let mut failures = 0;
     loop {
         if interrupt.is_interrupted() {
-            return Ok(planner.interrupted());
+            return Ok(planner.end_on_interrupt());
         }
         let step = match planner.next() {
             Next::Measure(step) => step,
             Next::Over(end) => return Ok(end),
         };
         if !planner.has_time(&step) {
-            return Ok(planner.time_up());
+            return Ok(planner.end_on_timeout());
         }
         let outcome = planner.measure(&step);
         if interrupt.is_interrupted() {
-            return Ok(planner.interrupted());
+            return Ok(planner.end_on_interrupt());
         }
         let outcome = outcome?;
         failures = if outcome == Outcome::TargetGone { failures + 1 } else { 0 };
-        if outcome != Outcome::Measured && (failures > TRIES || !planner.is_back(&step)) {
+        if outcome != Outcome::Measured && (failures > TRIES || !planner.wait_for_target(&step)) {
             let is_stopped = interrupt.is_interrupted();
-            return Ok(if is_stopped { planner.interrupted() } else { planner.target_lost() });
+            return Ok(if is_stopped {
+                planner.end_on_interrupt()
+            } else {
+                planner.end_on_lost_target()
+            });
         }
         if outcome != Outcome::TargetGone {
-            planner.settle(&step);
+            planner.wait_until_idle(&step);
         }
     }
 }
@@ -134,7 +141,7 @@ mod tests {
 
         fn measure(&mut self, step: &u32) -> Result<Outcome, Failed> {
             if self.stop_at == Some(*step) {
-                self.interrupt.press();
+                self.interrupt.escalate();
             }
             let outcome = self.script.remove(0);
             self.steps.push(*step);
@@ -145,24 +152,24 @@ mod tests {
             *step < self.most
         }
 
-        fn time_up(&self) -> End {
+        fn end_on_timeout(&self) -> End {
             End::TimeUp
         }
 
-        fn is_back(&mut self, _: &u32) -> bool {
+        fn wait_for_target(&mut self, _: &u32) -> bool {
             self.waited += 1;
             true
         }
 
-        fn settle(&mut self, _: &u32) {
+        fn wait_until_idle(&mut self, _: &u32) {
             self.settled += 1;
         }
 
-        fn interrupted(&self) -> End {
+        fn end_on_interrupt(&self) -> End {
             End::Interrupted
         }
 
-        fn target_lost(&self) -> End {
+        fn end_on_lost_target(&self) -> End {
             End::Lost
         }
     }
@@ -181,7 +188,7 @@ mod tests {
 
     fn run(campaign: &mut Counting) -> End {
         let interrupt = campaign.interrupt.clone();
-        carry_out(campaign, &interrupt).unwrap()
+        measure_until_done(campaign, &interrupt).unwrap()
     }
 
     #[test]

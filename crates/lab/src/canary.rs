@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use goodput_engine::Canary;
 use goodput_model::{Api, Nanos, Planned, Request};
-use goodput_truth::{Timing, TruthServer, instants};
+use goodput_truth::{Timing, TruthServer, instants_in};
 use goodput_wire::{Endpoint, EndpointSettings, RequestFormat};
 
 /// Five answers a second, over before the next begins.
@@ -14,16 +14,16 @@ const TIMING: Timing = Timing { ttft: Nanos::from_millis(20), itl: Nanos::from_m
 const TOKENS: u32 = 4;
 
 /// Starts the server; it stops when dropped.
-pub fn start() -> io::Result<(TruthServer, Canary)> {
+pub fn start_canary() -> io::Result<(TruthServer, Canary)> {
     let server = TruthServer::start("127.0.0.1:0", TIMING)?;
-    let endpoint = endpoint(&server, true)?;
+    let endpoint = canary_endpoint(&server, true)?;
     let request = Request::prompt("x", Planned::new("canary", 1, Some(TOKENS)));
     let body = RequestFormat::new(Api::Chat, "canary", true).encode(&[], &request);
-    Ok((server, Canary { endpoint, body, every: EVERY, truth: instants }))
+    Ok((server, Canary { endpoint, body, every: EVERY, truth: instants_in }))
 }
 
 /// The way to a truth server.
-pub fn endpoint(server: &TruthServer, keep_text: bool) -> io::Result<Arc<Endpoint>> {
+pub fn canary_endpoint(server: &TruthServer, keep_text: bool) -> io::Result<Arc<Endpoint>> {
     let url = format!("http://{}", server.address());
     let url = url.parse().map_err(io::Error::other)?;
     let settings = EndpointSettings { keep_text, ..EndpointSettings::new(url) };

@@ -10,15 +10,15 @@ pub use basis::CapacityBasis;
 pub use traffic::TrafficLoad;
 
 use goodput_campaign::capacity::{
-    Capacity, PlanNote, PlanNoteKind, Refused, Sizes, expected, over_traffic,
+    Capacity, PlanNote, PlanNoteKind, Refused, Sizes, expect_at, plan_for_traffic,
 };
 
 use crate::error::Failed;
 use crate::events::Observer;
-use simulation::simulate;
+use simulation::simulate_traffic;
 
 /// Says why a plan cannot be made.
-pub fn refused(refused: Refused) -> Failed {
+pub fn refusal_error(refused: Refused) -> Failed {
     let failed = Failed::usage(refused.what);
     match refused.hint {
         Some(hint) => failed.hint(hint),
@@ -36,8 +36,8 @@ pub fn add_traffic(
 ) {
     let basis = capacity.basis.clone();
     let replicas = capacity.question.replicas.unwrap_or(capacity.fleets.with_headroom.replicas);
-    let here = expected(&basis.levels, basis.confirmed_rps, "confirmed");
-    let simulation = simulate(&basis, &load.traffic, replicas, sizes.as_ref(), observer);
+    let here = expect_at(&basis.levels, basis.confirmed_rps, "confirmed");
+    let simulation = simulate_traffic(&basis, &load.traffic, replicas, sizes.as_ref(), observer);
     let mut note = |kind, text: &str| capacity.notes.push(PlanNote::new(kind, text));
     if simulation.refused.is_none() {
         note(
@@ -56,12 +56,12 @@ pub fn add_traffic(
             );
         }
     }
-    if let Some(text) = load.other_mix(&here) {
+    if let Some(text) = load.mix_warning(&here) {
         note(PlanNoteKind::Extrapolated, &text);
     }
     for text in &load.notes {
         note(PlanNoteKind::Doubt, text);
     }
-    let plan = over_traffic(&basis, &capacity.question, &load.traffic, replicas, simulation);
+    let plan = plan_for_traffic(&basis, &capacity.question, &load.traffic, replicas, simulation);
     capacity.traffic = Some(plan);
 }

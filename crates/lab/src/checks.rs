@@ -56,7 +56,7 @@ fn check_observed(plan: &Plan) -> Result<(), Failed> {
     };
     for (urls, flag) in [(&observe.metrics_urls[..], "--metrics-url"), (exporters, "--gpu")] {
         for (place, url) in urls.iter().enumerate() {
-            let shown = page_url(url)?.shown();
+            let shown = parse_page_url(url)?.shown();
             if url.contains(REDACTED) {
                 return Err(Failed::usage(format!(
                     "the plan does not contain the query of `{shown}`"
@@ -75,7 +75,7 @@ fn check_observed(plan: &Plan) -> Result<(), Failed> {
         return Err(Failed::usage("the metrics interval is too short")
             .hint("use --metrics-interval 100ms or longer"));
     }
-    metrics_map(plan).map(drop)
+    read_metrics_map(plan).map(drop)
 }
 
 /// Checks the SLO.
@@ -141,7 +141,7 @@ fn check_load(load: &Load) -> Result<(), Failed> {
             Err(Failed::usage("the plan sends no requests: num_requests is 0")
                 .hint("remove num_requests, or set it to 1 or more"))
         }
-        _ if load.mode.cap() == Some(0) => no_room,
+        _ if load.mode.most_in_flight() == Some(0) => no_room,
         Mode::Closed { concurrency: 0, .. } => no_room,
         Mode::Open { rate: Rate::Infinite, .. } => check_burst(load),
         Mode::Replay { time_scale, .. } if !(1e-6..=1e6).contains(&time_scale) => Err(
@@ -187,7 +187,7 @@ pub fn check_workload(plan: &Plan, workload: &Workload) -> Result<(), Failed> {
 }
 
 /// The header that tells sessions apart, where one was asked for.
-pub fn session_header(plan: &WorkloadPlan) -> Result<Option<SessionHeader>, Failed> {
+pub fn parse_session_header(plan: &WorkloadPlan) -> Result<Option<SessionHeader>, Failed> {
     let header = plan.session_header.as_deref().map(str::parse).transpose();
     header.map_err(|error: goodput_wire::EndpointError| {
         Failed::usage(error.to_string()).hint("write --session-header x-session-id")
@@ -195,7 +195,7 @@ pub fn session_header(plan: &WorkloadPlan) -> Result<Option<SessionHeader>, Fail
 }
 
 /// A URL of a page.
-pub fn page_url(url: &str) -> Result<BaseUrl, Failed> {
+pub fn parse_page_url(url: &str) -> Result<BaseUrl, Failed> {
     url.parse().map_err(|UrlError { url, reason, .. }: UrlError| {
         Failed::usage(format!("`{url}` is not the URL of a metrics page: {reason}"))
             .hint("for example http://localhost:8000/metrics")
@@ -203,7 +203,7 @@ pub fn page_url(url: &str) -> Result<BaseUrl, Failed> {
 }
 
 /// The map of names that the plan wants to be used.
-pub fn metrics_map(plan: &Plan) -> Result<Option<MetricsMap>, Failed> {
+pub fn read_metrics_map(plan: &Plan) -> Result<Option<MetricsMap>, Failed> {
     let Some(path) = &plan.observe.metrics_map else { return Ok(None) };
     let map: MetricsMap = read_toml(Path::new(path)).map_err(|error| {
         Failed::usage(error.to_string()).hint("docs/server-names.md has an example")

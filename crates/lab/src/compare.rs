@@ -11,7 +11,7 @@ use goodput_model::Measure;
 use goodput_record::Host;
 
 /// An SLO as it is typed, and the share of requests that must keep it; empty if it has none.
-pub fn promised(measure: &Measure) -> String {
+pub fn slo_text(measure: &Measure) -> String {
     let share = measure.attainment.map_or_else(String::new, |share| {
         format!(", by {} % of the requests", (share * 1e4).round() / 1e2)
     });
@@ -19,6 +19,6 @@ pub fn promised(measure: &Measure) -> String {
 }
 
 /// The machine that measured, in words.
-pub fn machine(host: &Host) -> String {
+pub fn machine_text(host: &Host) -> String {
     format!("{}, {}, {} processors", host.system, host.cpu, host.cpus)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use goodput_dataset::{
     ConvertTarget, Converted, DatasetOptions, FileKind, Loaded, TraceFormat, TraceSelection,
-    UnknownFormat, kind_of, load, load_trace,
+    UnknownFormat, file_kind, load_dataset, load_trace,
 };
 use goodput_model::LogPlan;
 use goodput_tokens::Tokenizer;
@@ -28,18 +28,20 @@ pub struct FileEntries<'a> {
 
 impl FileEntries<'_> {
     /// Every entry of a dataset or a trace.
-    pub fn all(self, file: &Path) -> Result<Loaded, Failed> {
+    pub fn read_all(self, file: &Path) -> Result<Loaded, Failed> {
         let is_trace = match self.form {
             Some(form) => form.parse::<TraceFormat>().is_ok(),
-            None => kind_of(file).map_err(|error| dataset_failed(&error))? == FileKind::Trace,
+            None => file_kind(file).map_err(|error| dataset_failed(&error))? == FileKind::Trace,
         };
         if !is_trace {
-            let options = DatasetOptions { sample: u64::MAX, in_order: true, ..self.options()? };
-            return load(file, &options, &tokens()).map_err(|error| dataset_failed(&error));
+            let options =
+                DatasetOptions { sample: u64::MAX, in_order: true, ..self.dataset_options()? };
+            return load_dataset(file, &options, &estimate_tokens())
+                .map_err(|error| dataset_failed(&error));
         }
         let format = self.form.map(str::parse).transpose();
         let options = TraceSelection {
-            format: format.map_err(|error| unknown(&error))?,
+            format: format.map_err(|error| unknown_format_error(&error))?,
             skip_invalid: self.skip_invalid,
             log: self.log,
             ..TraceSelection::default()
@@ -48,36 +50,37 @@ impl FileEntries<'_> {
     }
 
     /// This many entries of a dataset, drawn with this seed.
-    pub fn sample(self, file: &Path, count: u64, seed: u64) -> Result<Loaded, Failed> {
-        let options = DatasetOptions { sample: count, seed, ..self.options()? };
-        load(file, &options, &tokens()).map_err(|error| dataset_failed(&error))
+    pub fn read_sample(self, file: &Path, count: u64, seed: u64) -> Result<Loaded, Failed> {
+        let options = DatasetOptions { sample: count, seed, ..self.dataset_options()? };
+        load_dataset(file, &options, &estimate_tokens()).map_err(|error| dataset_failed(&error))
     }
 
-    fn options(&self) -> Result<DatasetOptions, Failed> {
-        let format = self.form.map(str::parse).transpose().map_err(|error| unknown(&error))?;
+    fn dataset_options(&self) -> Result<DatasetOptions, Failed> {
+        let format =
+            self.form.map(str::parse).transpose().map_err(|error| unknown_format_error(&error))?;
         Ok(DatasetOptions { format, skip_invalid: self.skip_invalid, ..DatasetOptions::default() })
     }
 }
 
 /// About: nothing is filtered by length here.
-fn tokens() -> impl Fn(&str) -> u32 {
+fn estimate_tokens() -> impl Fn(&str) -> u32 {
     let tokenizer = Tokenizer::builtin("approximate");
     move |text: &str| tokenizer.as_ref().and_then(|t| t.count(text).ok()).unwrap_or(0)
 }
 
 /// A form that there is not.
-pub fn unknown(error: &UnknownFormat) -> Failed {
+pub fn unknown_format_error(error: &UnknownFormat) -> Failed {
     Failed::usage(error.to_string())
 }
 
 /// Writes the entries to a new file, and says what became of all of them.
-pub fn write(
+pub fn write_entries(
     loaded: &Loaded,
     to: ConvertTarget,
     path: &Path,
     observer: &dyn Observer,
 ) -> Result<(), Failed> {
-    let mut out = BufWriter::new(create(path)?);
+    let mut out = BufWriter::new(create_new_file(path)?);
     let Converted { written, lost } =
         goodput_dataset::convert(loaded, to, &mut out).map_err(|error| dataset_failed(&error))?;
     if written == 0 {
@@ -104,17 +107,17 @@ pub fn write(
 }
 
 /// A new file, for the user alone, as it may hold prompts; what is there already is not overwritten.
-fn create(path: &Path) -> Result<File, Failed> {
+fn create_new_file(path: &Path) -> Result<File, Failed> {
     File::options().write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
         if error.kind() == ErrorKind::AlreadyExists {
-            return exists(path);
+            return exists_error(path);
         }
         Failed::usage(format!("cannot write `{}`: {error}", path.display()))
     })
 }
 
 /// A file that is not overwritten.
-pub fn exists(path: &Path) -> Failed {
+pub fn exists_error(path: &Path) -> Failed {
     Failed::usage(format!("`{}` already exists", path.display()))
         .hint("choose another file name: goodput does not overwrite files")
 }

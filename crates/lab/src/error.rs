@@ -1,7 +1,7 @@
 //! What goes wrong, so that a user can act on it.
 
 use goodput_dataset::DatasetError;
-use goodput_model::plain;
+use goodput_model::escape_control;
 use goodput_record::FolderError;
 
 /// Why something could not be prepared or measured.
@@ -35,7 +35,7 @@ pub struct Problem {
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&plain(&self.message))
+        f.write_str(&escape_control(&self.message))
     }
 }
 
@@ -87,13 +87,13 @@ impl Failed {
 
     /// The same with more to say.
     #[must_use]
-    pub fn and(mut self, more: &str) -> Self {
+    pub fn with_more(mut self, more: &str) -> Self {
         self.problem_mut().message.push_str(more);
         self
     }
 
     /// Whether the target caused it.
-    pub fn is_of_target(&self) -> bool {
+    pub fn is_target_fault(&self) -> bool {
         matches!(self, Self::Target(_))
     }
 
@@ -120,7 +120,7 @@ impl Failed {
 
     /// All of its lines, each made harmless.
     pub fn lines(&self) -> String {
-        self.problem().message.lines().map(plain).collect::<Vec<_>>().join("\n")
+        self.problem().message.lines().map(escape_control).collect::<Vec<_>>().join("\n")
     }
 }
 

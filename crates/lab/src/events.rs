@@ -206,19 +206,19 @@ impl ExpectedEnd {
     }
 
     /// Seconds that are left at this instant: at least, and at most where that is more.
-    pub fn left_s(&self, at: Nanos) -> (f64, Option<f64>) {
+    pub fn time_left_s(&self, at: Nanos) -> (f64, Option<f64>) {
         let until = |end: Nanos| end.0.saturating_sub(at.0) as f64 / 1e9;
         (until(self.soonest), self.latest.map(until))
     }
 
     /// In words, such as `about 3 min left`, `3 to 5 min left`, or `ends soon`.
-    pub fn in_words(&self, at: Nanos) -> String {
-        left_in_words(self.left_s(at))
+    pub fn time_left_text(&self, at: Nanos) -> String {
+        time_left_text(self.time_left_s(at))
     }
 }
 
 /// How long something still takes, in words.
-pub fn left_in_words((least_s, most_s): (f64, Option<f64>)) -> String {
+pub fn time_left_text((least_s, most_s): (f64, Option<f64>)) -> String {
     let longest_s = most_s.unwrap_or(least_s);
     if longest_s < 1.0 {
         return "ends soon".to_owned();
@@ -228,7 +228,7 @@ pub fn left_in_words((least_s, most_s): (f64, Option<f64>)) -> String {
             format!("{:.0} to {:.0} min left", (least_s / 60.0).floor(), (most_s / 60.0).ceil())
         }
         Some(most_s) => format!("{least_s:.0} to {most_s:.0} s left"),
-        None => format!("{} left", goodput_stats::about(least_s)),
+        None => format!("{} left", goodput_stats::rough_duration(least_s)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Several ranks that send one load: a common start, and one result.
 //!
 //! Every rank is started with the same words. Rank 0 ([`Leading`]) decides what is measured and
-//! when, and merges; the others ([`Meeting::follow`]) do as they are told, and keep what they measured
+//! when, and merges; the others ([`Meeting::follow_coordinator`]) do as they are told, and keep what they measured
 //! whatever happens to it.
 
 mod following;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use goodput_fleet::{FleetError, Token};
-use goodput_model::{Plan, Shard, ShardFacts, plain};
+use goodput_model::{Plan, Shard, ShardFacts, escape_control};
 
 use crate::error::Failed;
 
@@ -40,13 +40,13 @@ fn shard_folder(parts: &Path, rank: u32) -> PathBuf {
 }
 
 /// What lies next to the shards while they are made: who finds it shares the disk of rank 0.
-fn mark(parts: &Path, fleet: &str) -> PathBuf {
+fn marker_path(parts: &Path, fleet: &str) -> PathBuf {
     parts.join(format!(".fleet-{}", fleet.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-")))
 }
 
 /// A shard of this plan that waits for no other.
-pub fn alone(shard: Shard, plan: &Plan) -> Result<ShardFacts, Failed> {
-    check(plan, shard)?;
+pub fn lone_shard(shard: Shard, plan: &Plan) -> Result<ShardFacts, Failed> {
+    check_sharded_plan(plan, shard)?;
     if plan.measure.until.is_some() {
         return Err(Failed::usage("each rank would stop on its own, judging only its own shard")
             .hint("add --rendezvous HOST:PORT of rank 0, which then stops all ranks"));
@@ -55,13 +55,13 @@ pub fn alone(shard: Shard, plan: &Plan) -> Result<ShardFacts, Failed> {
 }
 
 /// What cannot be sent in parts.
-fn check(plan: &Plan, shard: Shard) -> Result<(), Failed> {
+fn check_sharded_plan(plan: &Plan, shard: Shard) -> Result<(), Failed> {
     if plan.target.url.starts_with("mock") {
         return Err(Failed::usage("each rank would start a mock of its own")
             .hint("start one mock with `goodput mock --listen 127.0.0.1:8000` and use its address as the target"));
     }
     // Users can be fewer than ranks; a rank that may have nothing in flight would wait forever.
-    match plan.load.mode.cap().filter(|cap| *cap < shard.count()) {
+    match plan.load.mode.most_in_flight().filter(|cap| *cap < shard.count()) {
         None => Ok(()),
         Some(cap) => Err(Failed::usage(format!(
             "{cap} requests in flight cannot be divided among {} ranks",
@@ -72,7 +72,7 @@ fn check(plan: &Plan, shard: Shard) -> Result<(), Failed> {
 }
 
 /// The addresses of a meeting place.
-fn resolve(at: &str) -> Result<Vec<SocketAddr>, Failed> {
+fn resolve_rendezvous(at: &str) -> Result<Vec<SocketAddr>, Failed> {
     let found = at.to_socket_addrs().map(Iterator::collect::<Vec<_>>);
     found.map_err(|error| {
         Failed::usage(format!("cannot find `{at}`: {error}"))
@@ -82,7 +82,7 @@ fn resolve(at: &str) -> Result<Vec<SocketAddr>, Failed> {
 
 /// What a meeting cannot do, in words for the terminal.
 pub fn fleet_failed(error: &FleetError) -> Failed {
-    let failed = Failed::usage(plain(&error.to_string()));
+    let failed = Failed::usage(escape_control(&error.to_string()));
     match error.hint() {
         Some(hint) => failed.hint(hint),
         None => failed,

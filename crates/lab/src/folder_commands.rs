@@ -31,10 +31,10 @@ impl FolderCommands {
     ) -> Result<Self, Failed> {
         let shown = folder.display();
         if let Some(other) = typed.iter().find(|flag| !found.contains(flag)) {
-            let has = if found.is_empty() { "no commands".to_owned() } else { list(&found) };
+            let has = if found.is_empty() { "no commands".to_owned() } else { flags_text(&found) };
             return Err(Failed::usage(format!(
                 "`{shown}` resumes with its own plan: it has {has}, not {}",
-                list(std::slice::from_ref(other))
+                flags_text(std::slice::from_ref(other))
             ))
             .hint("start a new one without --resume"));
         }
@@ -43,29 +43,29 @@ impl FolderCommands {
     }
 
     /// Refuses to run what only the folder names.
-    pub fn permit(&self, observer: &dyn Observer) -> Result<(), Failed> {
+    pub fn check_permitted(&self, observer: &dyn Observer) -> Result<(), Failed> {
         let shown = self.folder.display();
         if self.unnamed.is_empty() {
             return Ok(());
         }
         if self.is_allowed {
-            observer.notice(format!("commands from {shown}: {}", list(&self.found)));
+            observer.notice(format!("commands from {shown}: {}", flags_text(&self.found)));
             return Ok(());
         }
         Err(Failed::usage(format!(
             "`{shown}` would run commands on this machine: {}; nothing was run",
-            list(&self.found)
+            flags_text(&self.found)
         ))
         .hint(format!(
             "if you trust them, give them again ({}) or add --allow-commands",
-            list(&self.unnamed)
+            flags_text(&self.unnamed)
         )))
     }
 }
 
 /// As they are typed.
-fn list(flags: &[FolderCommand]) -> String {
-    let typed = |(flag, text): &FolderCommand| format!("{flag} {}", shell::quoted(text));
+fn flags_text(flags: &[FolderCommand]) -> String {
+    let typed = |(flag, text): &FolderCommand| format!("{flag} {}", shell::quote(text));
     flags.iter().map(typed).collect::<Vec<_>>().join(" ")
 }
 
@@ -80,7 +80,7 @@ mod tests {
         is_allowed: bool,
     ) -> Result<(), String> {
         FolderCommands::new(Path::new("out"), found.to_vec(), typed, is_allowed)
-            .and_then(|commands| commands.permit(&Silent))
+            .and_then(|commands| commands.check_permitted(&Silent))
             .map_err(|failed| format!("{failed:?}"))
     }
 

@@ -27,7 +27,7 @@ pub struct RunHandle {
 
 impl RunHandle {
     /// What its figures were worth when they were looked at last.
-    pub fn look(&self) -> Look {
+    pub fn last_look(&self) -> Look {
         self.look.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

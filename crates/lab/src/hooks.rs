@@ -50,7 +50,7 @@ impl Hooks {
 }
 
 /// Which requests of a run are traced. The manifest keeps what makes their ids this run's own.
-pub(crate) fn tracer(plan: &Plan, manifest: &mut Manifest) -> Option<Tracer> {
+pub(crate) fn new_tracer(plan: &Plan, manifest: &mut Manifest) -> Option<Tracer> {
     let share = plan.observe.trace_share?;
     // The system's randomness, and the time in case it has little.
     let nonce = RandomState::new().hash_one((manifest.clocks.unix_ns, std::process::id()));
@@ -90,61 +90,63 @@ impl<'a> RunHooks<'a> {
         let names = RunNames {
             folder: absolute.display().to_string(),
             target: mock.unwrap_or_else(|| run.ready.shown.clone()),
-            label: label(run.plan, run.label),
+            label: run_label(run.plan, run.label),
         };
         Self { hooks, observer, interrupt, run, names }
     }
 
     /// Before anything is looked at.
-    pub(crate) fn before(&self) -> Result<(), Failed> {
+    pub(crate) fn run_before_command(&self) -> Result<(), Failed> {
         match &self.hooks.before {
-            Some(command) => commands::before(command, &self.names, self.observer, self.interrupt),
+            Some(command) => {
+                commands::run_before_command(command, &self.names, self.observer, self.interrupt)
+            }
             None => Ok(()),
         }
     }
 
     /// Right before the load.
-    pub(crate) fn start(&self) -> Result<(), Failed> {
+    pub(crate) fn start_profiler(&self) -> Result<(), Failed> {
         if !self.hooks.profile {
             return Ok(());
         }
-        self.or_after(profile::start(self.run.ready, self.interrupt))
+        self.undo_on_failure(profile::start_profile(self.run.ready, self.interrupt))
     }
 
     /// Passes an outcome on. After a failure no load is sent, and what the first command did is
     /// undone.
-    pub(crate) fn or_after<T>(&self, outcome: Result<T, Failed>) -> Result<T, Failed> {
+    pub(crate) fn undo_on_failure<T>(&self, outcome: Result<T, Failed>) -> Result<T, Failed> {
         if outcome.is_err() {
-            self.after();
+            self.run_after_command();
         }
         outcome
     }
 
     /// Right after the last answer, however the load went.
-    pub(crate) fn end(&self) {
+    pub(crate) fn stop_profiler(&self) {
         if self.hooks.profile {
-            profile::stop(self.run.ready, self.observer, self.interrupt);
+            profile::stop_profile(self.run.ready, self.observer, self.interrupt);
         }
-        self.after();
+        self.run_after_command();
     }
 
-    fn after(&self) {
+    fn run_after_command(&self) {
         if let Some(command) = &self.hooks.after {
-            commands::after(command, &self.names, self.observer, self.interrupt);
+            commands::run_after_command(command, &self.names, self.observer, self.interrupt);
         }
     }
 
     /// Once the record is closed. A collector that fails costs no result.
-    pub(crate) fn export(&self) {
+    pub(crate) fn export_traces(&self) {
         let Some(to) = &self.hooks.traces else { return };
         let wait = match to {
             // Where a pipe has no reader, the second signal leaves.
-            Destination::File(_) => Wait::patiently(),
-            Destination::Collector(_) => Wait::briefly(self.interrupt),
+            Destination::File(_) => Wait::unhurried(),
+            Destination::Collector(_) => Wait::after_run(self.interrupt),
         };
-        match traces::export(self.run.folder, to, &wait) {
+        match traces::export_spans(self.run.folder, to, &wait) {
             Ok(Some(sent)) => {
-                sent.say(to, self.observer);
+                sent.note_delivery(to, self.observer);
                 if let Some(failed) = sent.cut {
                     let again = format!("goodput report {} --traces …", self.names.folder);
                     self.observer.warn(format!(
@@ -166,42 +168,42 @@ const UNTRACED: &str = "no request was traced: the run had neither --trace-share
 /// Writes the traces of a saved run, or of every run of a folder of several.
 pub fn export_saved(folder: &Path, to: &str, observer: &dyn Observer) -> Result<(), Failed> {
     let to = Destination::new(to)?;
-    let runs = runs(folder);
+    let runs = run_folders(folder);
     if runs.is_empty() {
         return Err(Failed::usage(format!("`{}` contains no run", folder.display()))
             .hint("--traces needs a run folder, or a result with runs in it"));
     }
     let mut all: Option<SpanDelivery> = None;
     for run in runs {
-        let sent = traces::export(&run, &to, &Wait::patiently())
+        let sent = traces::export_spans(&run, &to, &Wait::unhurried())
             .map_err(|error| Failed::usage(error.to_string()))?;
         let Some(sent) = sent else { continue };
         let all = all.get_or_insert_default();
         all.add(sent);
         if let Some(failed) = all.cut.take() {
-            all.say(&to, observer);
+            all.note_delivery(&to, observer);
             return Err(failed);
         }
     }
     let all = all.ok_or_else(|| {
         Failed::usage(UNTRACED).hint("measure again with --traces or --trace-share")
     })?;
-    all.say(&to, observer);
+    all.note_delivery(&to, observer);
     Ok(())
 }
 
 /// The runs of a folder, whichever verb wrote it, in their order. What was set aside and what only
 /// warmed up is not among them.
-fn runs(path: &Path) -> Vec<PathBuf> {
+fn run_folders(path: &Path) -> Vec<PathBuf> {
     match Artifact::open(path) {
         Ok(Artifact::Run(folder) | Artifact::Shard(folder)) => vec![folder.path().to_owned()],
-        Ok(several) => several.parts().iter().flat_map(|path| runs(path)).collect(),
+        Ok(several) => several.part_folders().iter().flat_map(|path| run_folders(path)).collect(),
         Err(_) => Vec::new(),
     }
 }
 
 /// Which of several runs it is; of one alone, its load.
-fn label(plan: &Plan, label: &str) -> String {
+fn run_label(plan: &Plan, label: &str) -> String {
     let among_others = label.split(" · ").next().unwrap_or_default();
     if !among_others.is_empty() {
         return among_others.to_owned();
@@ -250,8 +252,9 @@ mod tests {
             std::fs::write(root.path().join(file), "").unwrap();
         }
         let folders = ["one", "many", "sweep", "sweeps", "compare", "search"];
-        let found: Vec<_> = folders.iter().flat_map(|name| runs(&root.path().join(name))).collect();
+        let found: Vec<_> =
+            folders.iter().flat_map(|name| run_folders(&root.path().join(name))).collect();
         assert_eq!(found, all.map(|name| root.path().join(name)));
-        assert!(runs(root.path()).is_empty());
+        assert!(run_folders(root.path()).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use goodput_engine::TimerMode;
 use goodput_record::{Clocks, Host};
 
 /// What this machine is.
-pub fn facts(fd_limit: u64) -> Host {
+pub fn host_facts(fd_limit: u64) -> Host {
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     Host {
@@ -22,14 +22,14 @@ pub fn facts(fd_limit: u64) -> Host {
 }
 
 /// What this machine is called among others.
-pub fn name() -> String {
+pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Spinning is exact where CPU time is free. On one processor it would keep this process's other
 /// threads waiting, and in a container with a ration of less than two it would be paid for by being
 /// stopped.
-pub fn pacing() -> TimerMode {
+pub fn timer_mode() -> TimerMode {
     let is_rationed = goodput_observe::cpu_quota().is_some_and(|quota| quota < 2.0);
     if is_rationed || goodput_clock::allowed_cpus().len() == 1 {
         TimerMode::Sparing
@@ -45,7 +45,7 @@ fn cpu_model() -> Option<String> {
 }
 
 /// Both clocks, read together.
-pub fn clocks() -> Clocks {
+pub fn read_clocks() -> Clocks {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Clocks {
         monotonic_ns: goodput_clock::now().0,

@@ -41,7 +41,7 @@ pub struct Hub {
 impl Hub {
     /// As the environment describes it.
     pub fn new(observer: Arc<dyn Observer>) -> Self {
-        Self { cache: HubCache::from_vars(variable), observer }
+        Self { cache: HubCache::from_vars(read_variable), observer }
     }
 
     /// The tokenizer that a user names.
@@ -55,7 +55,7 @@ impl Hub {
         }
         let is_of_hub = !Path::new(name).exists() && looks_like_id(name);
         let path = if is_of_hub {
-            self.file(RepoKind::Model, name, FILE_NAME).map_err(|failed| {
+            self.find_file(RepoKind::Model, name, FILE_NAME).map_err(|failed| {
                 failed.or_hint(format!(
                     "name a tokenizer.json, a folder with one, or one of {}",
                     BUILTIN.join(", ")
@@ -83,50 +83,51 @@ impl Hub {
                 .hint("write hf:ORG/NAME or hf:ORG/NAME:FILE"));
         }
         if let Some(file) = file {
-            return self.file(RepoKind::Dataset, id, file);
+            return self.find_file(RepoKind::Dataset, id, file);
         }
-        let cached = self.cache.as_ref().map(|cache| cache.files(RepoKind::Dataset, id));
+        let cached = self.cache.as_ref().map(|cache| cache.list_files(RepoKind::Dataset, id));
         let cached: Vec<PathBuf> =
-            cached.unwrap_or_default().into_iter().filter(|path| is_data(path)).collect();
+            cached.unwrap_or_default().into_iter().filter(|path| is_data_file(path)).collect();
         match cached.as_slice() {
             [only] => {
-                self.say(&format!("using {} from the cache", only.display()));
+                self.note(&format!("using {} from the cache", only.display()));
                 Ok(only.clone())
             }
             [] => {
-                let listing = self.listing(RepoKind::Dataset, id)?;
+                let listing = self.list_files(RepoKind::Dataset, id)?;
                 let files: Vec<&str> = listing.files.iter().map(String::as_str).collect();
                 let files: Vec<&str> =
-                    files.into_iter().filter(|file| is_data(Path::new(file))).collect();
-                let file = one_of(id, &files)?;
-                self.fetch(RepoKind::Dataset, id, &listing.commit, &file)
+                    files.into_iter().filter(|file| is_data_file(Path::new(file))).collect();
+                let file = only_file(id, &files)?;
+                self.download(RepoKind::Dataset, id, &listing.commit, &file)
             }
             several => {
-                let name = |path: &PathBuf| in_snapshot(path)?.to_str().map(str::to_owned);
+                let name = |path: &PathBuf| path_in_snapshot(path)?.to_str().map(str::to_owned);
                 let names: Vec<String> = several.iter().filter_map(name).collect();
                 let names: Vec<&str> = names.iter().map(String::as_str).collect();
-                one_of(id, &names).map(PathBuf::from)
+                only_file(id, &names).map(PathBuf::from)
             }
         }
     }
 
     /// One file: from the cache, else from the network.
-    fn file(&self, kind: RepoKind, id: &str, file: &str) -> Result<PathBuf, Failed> {
+    fn find_file(&self, kind: RepoKind, id: &str, file: &str) -> Result<PathBuf, Failed> {
         if let Some(path) = self.cache.as_ref().and_then(|cache| cache.find(kind, id, file)) {
             return Ok(path);
         }
-        let listing = self.listing(kind, id)?;
+        let listing = self.list_files(kind, id)?;
         if !listing.files.iter().any(|there| there == file) {
             return Err(Failed::usage(format!(
                 "`{id}` has no file named `{file}` on the Hugging Face hub"
             )));
         }
-        self.fetch(kind, id, &listing.commit, file)
+        self.download(kind, id, &listing.commit, file)
     }
 
-    fn listing(&self, kind: RepoKind, id: &str) -> Result<Listing, Failed> {
-        let missing = self.missing(id);
-        if variable("HF_HUB_OFFLINE").is_some_and(|value| !matches!(value.as_str(), "0" | "")) {
+    fn list_files(&self, kind: RepoKind, id: &str) -> Result<Listing, Failed> {
+        let missing = self.missing_text(id);
+        if read_variable("HF_HUB_OFFLINE").is_some_and(|value| !matches!(value.as_str(), "0" | ""))
+        {
             return Err(Failed::usage(format!(
                 "{missing}, and HF_HUB_OFFLINE forbids downloading it"
             )));
@@ -134,9 +135,9 @@ impl Hub {
         let path = listing_path(kind, id).ok_or_else(|| {
             Failed::usage(format!("`{id}` is not a Hugging Face model or dataset id"))
         })?;
-        self.say(&format!("{missing}: downloading it from the Hugging Face hub"));
+        self.note(&format!("{missing}: downloading it from the Hugging Face hub"));
         let mut answer = Vec::new();
-        get(&path, &mut answer, MOST_LIST).map_err(|error| {
+        http_get(&path, &mut answer, MOST_LIST).map_err(|error| {
             Failed::usage(format!("{missing}, and downloading it failed: {error}")).hint(
                 "use a local file (a tokenizer.json, a dataset), or set HF_TOKEN for private repositories",
             )
@@ -144,7 +145,7 @@ impl Hub {
         Listing::parse(&answer).map_err(|error| Failed::usage(error.to_string()))
     }
 
-    fn missing(&self, id: &str) -> String {
+    fn missing_text(&self, id: &str) -> String {
         match &self.cache {
             Some(cache) => format!("`{id}` is not in the hub's cache ({})", cache.root().display()),
             None => format!("`{id}` is not a file, and no Hugging Face cache exists"),
@@ -152,12 +153,18 @@ impl Hub {
     }
 
     /// Downloads a file into the cache, whole or not at all.
-    fn fetch(&self, kind: RepoKind, id: &str, commit: &str, file: &str) -> Result<PathBuf, Failed> {
+    fn download(
+        &self,
+        kind: RepoKind,
+        id: &str,
+        commit: &str,
+        file: &str,
+    ) -> Result<PathBuf, Failed> {
         let cache = self.cache.as_ref().ok_or_else(|| {
             Failed::usage("no folder for downloads is known").hint("set HF_HOME or HOME")
         })?;
         let (Some(place), Some(path)) =
-            (cache.place(kind, id, commit, file), download_path(kind, id, file))
+            (cache.file_path(kind, id, commit, file), download_path(kind, id, file))
         else {
             return Err(Failed::usage(format!(
                 "`{file}` is not a file name of the Hugging Face hub"
@@ -182,40 +189,40 @@ impl Hub {
             RepoKind::Model => MOST_TOKENIZER,
             RepoKind::Dataset => MOST_DATA,
         };
-        let outcome = get(&path, &mut out, most);
+        let outcome = http_get(&path, &mut out, most);
         if let Err(error) = outcome {
             let _ = fs::remove_file(&part);
             return Err(Failed::usage(format!("cannot download `{file}` of `{id}`: {error}")));
         }
         fs::rename(&part, &place).map_err(write)?;
         cache.write_ref(kind, id, commit).map_err(write)?;
-        self.say(&format!("downloaded {} ({} bytes)", place.display(), out.bytes));
+        self.note(&format!("downloaded {} ({} bytes)", place.display(), out.bytes));
         Ok(place)
     }
 
-    fn say(&self, line: &str) {
+    fn note(&self, line: &str) {
         self.observer.note(line.to_owned());
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+fn read_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// The name of a cached file below its snapshot.
-fn in_snapshot(path: &Path) -> Option<&Path> {
+fn path_in_snapshot(path: &Path) -> Option<&Path> {
     let depth = path.iter().position(|part| part == "snapshots")?;
     let root: PathBuf = path.iter().take(depth + 2).collect();
     path.strip_prefix(root).ok()
 }
 
-fn is_data(path: &Path) -> bool {
+fn is_data_file(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.is_some_and(|extension| DATA.contains(&extension))
 }
 
 /// The only file, or an error that lists them.
-fn one_of(id: &str, files: &[&str]) -> Result<String, Failed> {
+fn only_file(id: &str, files: &[&str]) -> Result<String, Failed> {
     match files {
         [only] => Ok((*only).to_owned()),
         [] => Err(Failed::usage(format!("`{id}` has no file in a supported format"))
@@ -227,10 +234,10 @@ fn one_of(id: &str, files: &[&str]) -> Result<String, Failed> {
     }
 }
 
-fn get(path: &str, to: &mut dyn Write, limit: u64) -> Result<u64, String> {
-    let origin = variable("HF_ENDPOINT").unwrap_or_else(|| HUB.to_owned());
+fn http_get(path: &str, to: &mut dyn Write, limit: u64) -> Result<u64, String> {
+    let origin = read_variable("HF_ENDPOINT").unwrap_or_else(|| HUB.to_owned());
     let url = format!("{}{path}", origin.trim_end_matches('/'));
-    let token = variable("HF_TOKEN");
+    let token = read_variable("HF_TOKEN");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_clock::{now, unless};
+use goodput_clock::{now, run_until};
 use goodput_model::{ErrorClass, Nanos, Plan};
 use goodput_observe::QueueDepth;
-use goodput_wire::{Endpoint, PageError, ProbeError, metrics_page, probe};
+use goodput_wire::{Endpoint, PageError, ProbeError, fetch_metrics_page, probe_endpoint};
 use serde::Serialize;
 
 use crate::readiness::Ready;
@@ -52,7 +52,7 @@ pub enum IdleSignal {
 }
 
 impl IdleSignal {
-    fn unknown(why: &str) -> Self {
+    fn no_signal(why: &str) -> Self {
         Self::Unknown(why.to_owned())
     }
 }
@@ -67,9 +67,9 @@ pub fn wait_idle(
     let begin = now();
     let wait = IdleWait { ready, is_stopped, deadline: begin + limit.into() };
     let by = match (plan.target.probe, plan.observe.metrics) {
-        (false, _) => IdleSignal::unknown("--no-probe forbids requests to it"),
-        (true, false) => wait.by_probes(),
-        (true, true) => wait.run(),
+        (false, _) => IdleSignal::no_signal("--no-probe forbids requests to it"),
+        (true, false) => wait.wait_by_probes(),
+        (true, true) => wait.wait(),
     };
     IdleState { after_s: (now() - begin).as_secs(), by }
 }
@@ -82,10 +82,10 @@ struct IdleWait<'a> {
 }
 
 impl IdleWait<'_> {
-    fn run(&self) -> IdleSignal {
-        match self.queue() {
-            Ok(Some(first)) => self.by_metrics(first),
-            Ok(None) | Err(_) => self.by_probes(),
+    fn wait(&self) -> IdleSignal {
+        match self.read_queue() {
+            Ok(Some(first)) => self.wait_by_metrics(first),
+            Ok(None) | Err(_) => self.wait_by_probes(),
         }
     }
 
@@ -93,21 +93,21 @@ impl IdleWait<'_> {
         (self.is_stopped)()
     }
 
-    fn rest(&self) -> Duration {
+    fn time_left(&self) -> Duration {
         (self.deadline - now()).into()
     }
 
     /// What the server says about its queue, if it says something in time.
-    fn queue(&self) -> Result<Option<QueueDepth>, PageError> {
-        let page = queue(&self.ready.endpoint);
-        let page = within(PAGE_LIMIT + ASK_AGAIN, || self.is_stopped(), page);
+    fn read_queue(&self) -> Result<Option<QueueDepth>, PageError> {
+        let page = read_queue_depth(&self.ready.endpoint);
+        let page = await_within(PAGE_LIMIT + ASK_AGAIN, || self.is_stopped(), page);
         page.unwrap_or(Err(PageError::Late(PAGE_LIMIT)))
     }
 
     /// One small request: how long it took, or whether connections are refused.
     fn probe(&self) -> Result<Nanos, bool> {
-        let answer = probe(&self.ready.endpoint, &self.ready.dialect);
-        match within(self.rest(), || self.is_stopped(), answer) {
+        let answer = probe_endpoint(&self.ready.endpoint, &self.ready.dialect);
+        match await_within(self.time_left(), || self.is_stopped(), answer) {
             Some(Ok(probe)) => Ok(probe.took),
             Some(Err(ProbeError::Unreachable(failure))) => {
                 Err(failure.class == ErrorClass::Connect)
@@ -117,13 +117,13 @@ impl IdleWait<'_> {
     }
 
     /// Until the gauges say so.
-    fn by_metrics(&self, first: QueueDepth) -> IdleSignal {
+    fn wait_by_metrics(&self, first: QueueDepth) -> IdleSignal {
         let mut last = first;
         let mut moved = now();
         let mut failures = 0;
         while !last.is_empty() {
             if self.is_stopped() {
-                return IdleSignal::unknown("stopped by the user");
+                return IdleSignal::no_signal("stopped by the user");
             }
             if now() >= self.deadline {
                 let QueueDepth { running, waiting } = last;
@@ -137,7 +137,7 @@ impl IdleWait<'_> {
                 moved = now();
             }
             goodput_clock::pause(ASK_AGAIN.into());
-            match self.queue() {
+            match self.read_queue() {
                 Ok(Some(queue)) => {
                     if queue != last {
                         (last, moved) = (queue, now());
@@ -145,16 +145,16 @@ impl IdleWait<'_> {
                     failures = 0;
                 }
                 _ if failures + 1 < TRIES => failures += 1,
-                _ => return IdleSignal::unknown("its metrics page no longer answers"),
+                _ => return IdleSignal::no_signal("its metrics page no longer answers"),
             }
         }
         IdleSignal::Metrics
     }
 
     /// Until small requests are as quick as the first one was.
-    fn by_probes(&self) -> IdleSignal {
+    fn wait_by_probes(&self) -> IdleSignal {
         let Some(first) = self.ready.probe else {
-            return IdleSignal::unknown(
+            return IdleSignal::no_signal(
                 "its metrics page has no gauges, and its idle latency is unknown",
             );
         };
@@ -163,7 +163,7 @@ impl IdleWait<'_> {
         let mut last = None;
         while in_a_row < QUICK_ONES {
             if self.is_stopped() {
-                return IdleSignal::unknown("stopped by the user");
+                return IdleSignal::no_signal("stopped by the user");
             }
             if now() >= self.deadline {
                 let took = last.map_or("got no answer".to_owned(), |took: Nanos| {
@@ -177,7 +177,7 @@ impl IdleWait<'_> {
             let answer = self.probe();
             refused = if answer == Err(true) { refused + 1 } else { 0 };
             if refused == TRIES {
-                return IdleSignal::unknown("it refuses connections");
+                return IdleSignal::no_signal("it refuses connections");
             }
             last = answer.ok();
             if last.is_some_and(|took| took <= quick) {
@@ -191,12 +191,12 @@ impl IdleWait<'_> {
     }
 }
 
-async fn queue(endpoint: &Arc<Endpoint>) -> Result<Option<QueueDepth>, PageError> {
-    Ok(metrics_page(endpoint, PAGE_LIMIT).await?.and_then(|page| QueueDepth::read(&page)))
+async fn read_queue_depth(endpoint: &Arc<Endpoint>) -> Result<Option<QueueDepth>, PageError> {
+    Ok(fetch_metrics_page(endpoint, PAGE_LIMIT).await?.and_then(|page| QueueDepth::read(&page)))
 }
 
 /// Waits for one answer, unless the user wants to stop.
-fn within<T>(
+fn await_within<T>(
     limit: Duration,
     is_stopped: impl Fn() -> bool,
     answer: impl Future<Output = T>,
@@ -208,7 +208,7 @@ fn within<T>(
         }
     };
     let waiting = async {
-        let answer = unless(stopped, tokio::time::timeout(limit, answer)).await;
+        let answer = run_until(stopped, tokio::time::timeout(limit, answer)).await;
         answer.ok().and_then(Result::ok)
     };
     tokio::task::LocalSet::new().block_on(&runtime, waiting)
@@ -226,23 +226,23 @@ mod tests {
 
     fn asked(ready: &Ready) -> QueueDepth {
         let wait = IdleWait { ready, is_stopped: &|| false, deadline: Nanos::ZERO };
-        wait.queue().unwrap().unwrap()
+        wait.read_queue().unwrap().unwrap()
     }
 
     fn by_probes(ready: &Ready, limit: u64) -> IdleSignal {
         let deadline = now() + Nanos::from_millis(limit);
-        IdleWait { ready, is_stopped: &|| false, deadline }.by_probes()
+        IdleWait { ready, is_stopped: &|| false, deadline }.wait_by_probes()
     }
 
     /// A simulated engine for one request at a time, and a long one sent to it.
     fn busy() -> (Plan, Ready, JoinHandle<()>) {
         let mut plan = plan_for("mock:ttft=100ms,itl=2ms,slots=1");
-        let ready = readiness::wait(&mut plan).unwrap();
+        let ready = readiness::wait_ready(&mut plan).unwrap();
         let (endpoint, dialect) = (Arc::clone(&ready.endpoint), ready.dialect.clone());
         let long = std::thread::spawn(move || {
             let request = Request::prompt("Hi", Planned::new("long", 2, Some(400)));
-            let answer = goodput_wire::ask(&endpoint, &dialect, &request);
-            within(Duration::from_secs(20), || false, answer).unwrap();
+            let answer = goodput_wire::send_outside_load(&endpoint, &dialect, &request);
+            await_within(Duration::from_secs(20), || false, answer).unwrap();
         });
         while asked(&ready).is_empty() {
             goodput_clock::pause(Nanos::from_millis(1));
@@ -256,11 +256,11 @@ mod tests {
         let signals = || false;
         let begin = now();
         let soon = wait_idle(&plan, &ready, Duration::from_millis(1), &signals);
-        assert_eq!(soon.by, IdleSignal::unknown("it reports 1 running and 0 waiting requests"));
+        assert_eq!(soon.by, IdleSignal::no_signal("it reports 1 running and 0 waiting requests"));
         let stopped = || true;
         let at_once = wait_idle(&plan, &ready, Duration::from_secs(20), &stopped);
         // Of the page, or of the loop after it: the user is heard.
-        assert_eq!(at_once.by, IdleSignal::unknown("stopped by the user"));
+        assert_eq!(at_once.by, IdleSignal::no_signal("stopped by the user"));
         assert!(!asked(&ready).is_empty(), "it was waited for");
         let late = wait_idle(&plan, &ready, Duration::from_secs(20), &signals);
         assert_eq!(late.by, IdleSignal::Metrics);
@@ -269,7 +269,7 @@ mod tests {
         long.join().unwrap();
         plan.target.probe = false;
         let silent = wait_idle(&plan, &ready, Duration::from_secs(20), &signals).by;
-        assert_eq!(silent, IdleSignal::unknown("--no-probe forbids requests to it"));
+        assert_eq!(silent, IdleSignal::no_signal("--no-probe forbids requests to it"));
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
         drop(ready.mock.take());
         let limit = Duration::from_mins(1);
         let gone = wait_idle(&plan, &ready, limit, &|| false);
-        assert_eq!(gone.by, IdleSignal::unknown("it refuses connections"));
+        assert_eq!(gone.by, IdleSignal::no_signal("it refuses connections"));
         assert!(gone.after_s < 30.0, "{gone:?}");
     }
 }

@@ -39,7 +39,8 @@ impl WorkloadInputs {
             };
             *file = hub.dataset(file)?.to_string_lossy().into_owned();
         }
-        let loaded = Workload::load(&local, &setting, tokenizer.as_ref()).map_err(failed)?;
+        let loaded = Workload::load_materials(&local, &setting, tokenizer.as_ref())
+            .map_err(workload_failure)?;
         for (class, material) in plan.classes.iter_mut().zip(&loaded) {
             match (&mut class.source, material) {
                 (SourcePlan::Dataset(data), Material::Entries(loaded)) => {
@@ -49,7 +50,7 @@ impl WorkloadInputs {
                     trace.sha256.get_or_insert(loaded.sha256.clone());
                 }
                 (SourcePlan::Frozen { file, sha256 }, _) => {
-                    same_file(&hub.dataset(file)?, sha256)?;
+                    check_frozen_hash(&hub.dataset(file)?, sha256)?;
                 }
                 _ => {}
             }
@@ -58,7 +59,7 @@ impl WorkloadInputs {
     }
 
     /// Turns of a recorded trace.
-    pub fn recorded(&self) -> impl Iterator<Item = &DatasetTurn> {
+    pub fn recorded_turns(&self) -> impl Iterator<Item = &DatasetTurn> {
         let entries = self.loaded.iter().filter_map(|material| match material {
             Material::Entries(loaded) => Some(&loaded.entries),
             _ => None,
@@ -68,13 +69,13 @@ impl WorkloadInputs {
     }
 
     /// The workload, once it is known what its words cost.
-    pub fn workload(self, plan: &WorkloadPlan) -> Result<Workload, Failed> {
-        Workload::build(plan, &self.setting, self.loaded).map_err(failed)
+    pub fn build_workload(self, plan: &WorkloadPlan) -> Result<Workload, Failed> {
+        Workload::build(plan, &self.setting, self.loaded).map_err(workload_failure)
     }
 }
 
 /// A frozen file is that of the plan, where the plan knows it.
-fn same_file(path: &Path, planned: &mut Option<String>) -> Result<(), Failed> {
+fn check_frozen_hash(path: &Path, planned: &mut Option<String>) -> Result<(), Failed> {
     let found =
         goodput_dataset::file_sha256(path).map_err(|error| Failed::usage(error.to_string()))?;
     let file = path.display();
@@ -90,22 +91,22 @@ fn same_file(path: &Path, planned: &mut Option<String>) -> Result<(), Failed> {
     }
 }
 
-fn failed(error: WorkloadError) -> Failed {
+fn workload_failure(error: WorkloadError) -> Failed {
     let failed = Failed::usage(error.to_string());
     if error.hint.is_empty() { failed } else { failed.hint(error.hint) }
 }
 
 /// What a workload must know of this load.
-pub fn setting(load: &Load) -> Setting {
+pub fn load_setting(load: &Load) -> Setting {
     let (keep, time_scale) = match load.mode {
         Mode::Replay { keep, time_scale, .. } => (keep, time_scale),
         _ => (Keep::Timestamps, 1.0),
     };
-    Setting { seed: load.seed, keep, time_scale, requests: requests(load) }
+    Setting { seed: load.seed, keep, time_scale, requests: requests_needed(load) }
 }
 
 /// Requests that the load will need, about.
-fn requests(load: &Load) -> u64 {
+fn requests_needed(load: &Load) -> u64 {
     let (before, time) = match load.warmup {
         LoadExtent::Requests(requests) => (requests, Nanos::ZERO),
         LoadExtent::Time(time) => (0, Nanos::from(time)),
@@ -115,7 +116,7 @@ fn requests(load: &Load) -> u64 {
     let length = load.duration.map(|length| time + length.into() + load.cooldown.into());
     let by_time = length.and_then(|length| match &load.mode {
         Mode::Open { rate: Rate::PerSecond(rate), .. } => Some(rate * length.as_secs()),
-        Mode::Shaped { shape, .. } => Some(shape.expected(Nanos::ZERO, length)),
+        Mode::Shaped { shape, .. } => Some(shape.expected_arrivals(Nanos::ZERO, length)),
         _ => None,
     });
     // Room for chance: arrivals are random.

@@ -46,7 +46,7 @@ pub struct Watched(Interrupt, u64);
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.0.runs().retain(|run| run.0 != self.1);
+        self.0.lock_runs().retain(|run| run.0 != self.1);
     }
 }
 
@@ -68,7 +68,7 @@ impl Interrupt {
     /// From now on a wish to stop also stops this run. After an earlier wish it sends nothing.
     pub fn watch(&self, control: &RunControl) -> io::Result<Watched> {
         let number = {
-            let mut runs = self.runs();
+            let mut runs = self.lock_runs();
             let number = runs.last().map_or(0, |last| last.0 + 1);
             runs.push((number, control.clone()));
             number
@@ -90,9 +90,9 @@ impl Interrupt {
     }
 
     /// The user wants to stop, by a signal or a key. Of runs that go on at once, all stop.
-    pub fn press(&self) -> Stopping {
+    pub fn escalate(&self) -> Stopping {
         let is_first = !self.0.is_set.swap(true, Ordering::Relaxed);
-        let runs = self.runs().clone();
+        let runs = self.lock_runs().clone();
         if runs.is_empty() {
             // Between two runs: what there is of them is on disk.
             return if is_first { Stopping::Next } else { Stopping::Leave };
@@ -112,7 +112,7 @@ impl Interrupt {
         Stopping::AtOnce
     }
 
-    fn runs(&self) -> MutexGuard<'_, Vec<(u64, RunControl)>> {
+    fn lock_runs(&self) -> MutexGuard<'_, Vec<(u64, RunControl)>> {
         self.0.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,7 +134,7 @@ impl Patience {
     }
 
     /// Whether the user does not want to wait any longer.
-    pub fn is_over(&self) -> bool {
+    pub fn has_run_out(&self) -> bool {
         if self.was_stopped { self.control.is_aborting() } else { self.control.is_stopping() }
     }
 }
@@ -149,7 +149,7 @@ mod tests {
         let (before, after) = (RunControl::new(), RunControl::new());
         let _first = interrupt.watch(&before).unwrap();
         assert!(!before.is_stopping());
-        assert_eq!(interrupt.press(), Stopping::Sending);
+        assert_eq!(interrupt.escalate(), Stopping::Sending);
         let _second = interrupt.watch(&after).unwrap();
         assert!(before.is_stopping() && after.is_stopping());
     }
@@ -158,15 +158,15 @@ mod tests {
     fn who_has_stopped_the_run_can_still_end_what_follows() {
         let interrupt = Interrupt::default();
         let before = Patience::new(&interrupt).unwrap();
-        assert!(!before.is_over());
-        interrupt.press();
-        assert!(before.is_over());
+        assert!(!before.has_run_out());
+        interrupt.escalate();
+        assert!(before.has_run_out());
         drop(before);
         // What tidies up is not ended by the signal that ended the run.
         let after = Patience::new(&interrupt).unwrap();
-        assert!(!after.is_over());
-        interrupt.press();
-        assert!(after.is_over());
+        assert!(!after.has_run_out());
+        interrupt.escalate();
+        assert!(after.has_run_out());
     }
 
     #[test]
@@ -174,10 +174,10 @@ mod tests {
         let interrupt = Interrupt::default();
         let control = RunControl::new();
         let watched = interrupt.watch(&control).unwrap();
-        let wishes = [interrupt.press(), interrupt.press(), interrupt.press()];
+        let wishes = [interrupt.escalate(), interrupt.escalate(), interrupt.escalate()];
         assert_eq!(wishes, [Stopping::Sending, Stopping::AtOnce, Stopping::Leave]);
         drop(watched);
-        assert_eq!(interrupt.press(), Stopping::Leave);
-        assert_eq!(Interrupt::default().press(), Stopping::Next);
+        assert_eq!(interrupt.escalate(), Stopping::Leave);
+        assert_eq!(Interrupt::default().escalate(), Stopping::Next);
     }
 }

@@ -49,7 +49,7 @@ impl AnswerJudge {
     }
 
     /// The checker of this class; rows with labels of their own have the constraint of their class.
-    fn checker(&self, class: &str, kind: ConstraintKind) -> Option<&Checker> {
+    fn checker_of_class(&self, class: &str, kind: ConstraintKind) -> Option<&Checker> {
         let mut of_kind = self.checkers.iter().filter(|((_, known), _)| *known == kind);
         self.checkers.get(&(class.to_owned(), kind)).or_else(|| {
             of_kind.next().map(|(_, checker)| checker).filter(|_| of_kind.next().is_none())
@@ -57,20 +57,21 @@ impl AnswerJudge {
     }
 
     /// Judges every answer, and writes what it finds into the run folder.
-    pub fn judge(
+    pub fn judge_answers(
         &self,
         answers: Spool,
         folder: &Path,
         observer: &dyn Observer,
     ) -> Result<(), Failed> {
-        let lost = answers.lost();
+        let lost = answers.lost_answers();
         let broken = |error: &dyn std::fmt::Display| {
             Failed::internal(format!("cannot check the answers: {error}"))
         };
         let mut log = JudgementLog::create(folder).map_err(|error| broken(&error))?;
         let mut next = now() + WORD;
         for (count, answer) in answers.drain().map_err(|error| broken(&error))?.enumerate() {
-            let checker = answer.constraint.and_then(|kind| self.checker(&answer.class, kind));
+            let checker =
+                answer.constraint.and_then(|kind| self.checker_of_class(&answer.class, kind));
             log.append(&AnswerJudgement {
                 index: answer.index,
                 output_tokens: self.tokenizer.as_ref().and_then(|t| t.count(&answer.text).ok()),

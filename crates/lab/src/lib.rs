@@ -64,7 +64,7 @@ pub mod truth_log;
 pub use error::{Failed, Problem, dataset_failed, folder_failed};
 pub use events::{
     CompareProgress, Event, ExpectedEnd, Observation, Observer, RunSink, Silent, SweepProgress,
-    SweepSoFar, UpcomingRun, left_in_words,
+    SweepSoFar, UpcomingRun, time_left_text,
 };
 pub use features::features;
 pub use folder_commands::{FolderCommand, FolderCommands};
@@ -81,7 +81,7 @@ mod testing {
 
     /// A plan for one request a second to this target.
     pub(crate) fn plan_for(url: &str) -> Plan {
-        let mut plan = goodput_record::plan_of(include_str!("../tests/plan.toml")).unwrap();
+        let mut plan = goodput_record::parse_plan(include_str!("../tests/plan.toml")).unwrap();
         url.clone_into(&mut plan.target.url);
         plan
     }

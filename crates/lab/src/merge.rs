@@ -25,8 +25,8 @@ pub struct Shards(Vec<ShardFolder>);
 impl Shards {
     /// Opens the folders. `force` lets pass what may differ for a reason.
     pub fn open(folders: &[PathBuf], force: bool, observer: &dyn Observer) -> Result<Self, Failed> {
-        let ranks = check::open(folders)?;
-        check::agree(&ranks, None, force, observer)?;
+        let ranks = check::open_shards(folders)?;
+        check::check_agreement(&ranks, None, force, observer)?;
         Ok(Self(ranks))
     }
 
@@ -36,22 +36,22 @@ impl Shards {
     }
 
     /// Makes one run folder at `out` of them.
-    pub fn merge(&self, out: &Path, observer: &dyn Observer) -> Result<Summary, Failed> {
+    pub fn merge_into(&self, out: &Path, observer: &dyn Observer) -> Result<Summary, Failed> {
         merge_shards(&self.0, out, observer)
     }
 }
 
 /// Makes one run folder at `out` of those of shards, whose number, where it is known, is `expected`.
 /// Shards that are missing are named in the result.
-pub fn merge(
+pub fn merge_folders(
     folders: &[PathBuf],
     out: &Path,
     expected: Option<u32>,
     observer: &dyn Observer,
 ) -> Result<Summary, Failed> {
-    let ranks = check::open(folders)?;
+    let ranks = check::open_shards(folders)?;
     // They were brought together by one who led: what differs then was meant.
-    check::agree(&ranks, expected, true, observer)?;
+    check::check_agreement(&ranks, expected, true, observer)?;
     merge_shards(&ranks, out, observer)
 }
 
@@ -61,16 +61,16 @@ fn merge_shards(
     out: &Path,
     observer: &dyn Observer,
 ) -> Result<Summary, Failed> {
-    let Some(first) = ranks.first() else { return Err(check::nothing()) };
-    let begun = whole::begin(ranks);
+    let Some(first) = ranks.first() else { return Err(check::no_folder_error()) };
+    let begun = whole::initial_manifest(ranks);
     // A merge that is stopped leaves no folder that could pass for a run: the shards still have everything.
     let draft = Draft::begin(out).map_err(|error| folder_failed(&error))?;
     let (folder, logs) = RunFolder::create(draft.path(), &first.plan, &begun)
         .map_err(|error| folder_failed(&error))?;
     let merged = AtomicBool::new(false);
     let summary = std::thread::scope(|scope| {
-        let _progress = progress::tell(scope, ranks, draft.path(), &merged, observer);
-        fill(&folder, logs, ranks, begun, &merged)
+        let _progress = progress::report_progress(scope, ranks, draft.path(), &merged, observer);
+        write_merged(&folder, logs, ranks, begun, &merged)
     })?;
     observer.saved(draft.path(), &summary);
     draft.finish().map_err(|error| folder_failed(&error))?;
@@ -78,26 +78,27 @@ fn merge_shards(
 }
 
 /// Logs, circumstances and numbers of all.
-fn fill(
+fn write_merged(
     folder: &RunFolder,
     logs: Logs,
     ranks: &[ShardFolder],
     begun: Manifest,
     is_merged: &AtomicBool,
 ) -> Result<Summary, Failed> {
-    let found = merge_logs(&parts(ranks), logs, folder.path()).map_err(|error| failed(&error))?;
+    let found = merge_logs(&merge_parts(ranks), logs, folder.path())
+        .map_err(|error| merge_failure(&error))?;
     is_merged.store(true, Ordering::Relaxed);
     let plan = &ranks[0].plan;
     let ranks: Vec<_> = ranks.iter().zip(&found).collect();
-    let shards = health::of_all(&ranks)?;
-    let manifest = whole::end(&ranks, begun, shards);
-    let summary = saved::summarise(folder, plan, &manifest, 0)?;
+    let shards = health::describe_shards(&ranks)?;
+    let manifest = whole::final_manifest(&ranks, begun, shards);
+    let summary = saved::summarize_run(folder, plan, &manifest, 0)?;
     folder.write_manifest(&manifest).map_err(|error| folder_failed(&error))?;
     folder.write_summary(&summary).map_err(|error| folder_failed(&error))?;
     Ok(summary)
 }
 
-fn failed(error: &MergeError) -> Failed {
+fn merge_failure(error: &MergeError) -> Failed {
     let failed = Failed::usage(error.to_string());
     match error {
         MergeError::Folder(FolderError::Io { action: "read", .. }) => {
@@ -114,8 +115,8 @@ fn failed(error: &MergeError) -> Failed {
 
 /// The logs to be merged. Workers are numbered on; the server is seen by the first rank that saw it
 /// to its end, for all look at the same one.
-fn parts(ranks: &[ShardFolder]) -> Vec<MergePart<'_>> {
-    let watcher = whole::watcher(ranks);
+fn merge_parts(ranks: &[ShardFolder]) -> Vec<MergePart<'_>> {
+    let watcher = whole::server_watch_rank(ranks);
     let mut first_worker = 0u32;
     let part = |(place, rank): (usize, &'_ ShardFolder)| {
         let part = (first_worker, watcher == Some(place));

@@ -9,7 +9,7 @@ use goodput_stats::{Histogram, Preview, ServedView, WorkloadView};
 use goodput_wire::RequestFormat;
 use goodput_workload::{Setting, Workload};
 
-use crate::convert::exists;
+use crate::convert::exists_error;
 use crate::error::{Failed, dataset_failed};
 use crate::hub::Hub;
 use crate::inputs::{self, WorkloadInputs};
@@ -23,17 +23,17 @@ const SHOWN: usize = 300;
 const LOOKED_AT: u64 = 1_000;
 
 /// What a run of this plan would send.
-pub fn dry_run(mut plan: Plan, hub: &Hub) -> Result<WorkloadView, Failed> {
-    let inputs = run::gather(&mut plan, hub)?;
-    token_calibration::by_tokenizer(&mut plan.workload, inputs.tokenizer.as_ref())?;
-    let served = served::view(&inputs);
-    let workload = inputs.workload(&plan.workload)?;
+pub fn preview_run(mut plan: Plan, hub: &Hub) -> Result<WorkloadView, Failed> {
+    let inputs = run::gather_inputs(&mut plan, hub)?;
+    token_calibration::calibrate_by_tokenizer(&mut plan.workload, inputs.tokenizer.as_ref())?;
+    let served = served::recorded_service(&inputs);
+    let workload = inputs.build_workload(&plan.workload)?;
     checks::check_workload(&plan, &workload)?;
     let model = plan.target.model.as_deref().unwrap_or("MODEL");
-    let dialect = readiness::dialect(&plan, model)?;
-    let requests = inputs::setting(&plan.load).requests.min(LOOKED_AT);
+    let dialect = readiness::request_format(&plan, model)?;
+    let requests = inputs::load_setting(&plan.load).requests.min(LOOKED_AT);
     let built = BuiltWorkload { plan: plan.workload, workload, served };
-    Ok(built.view(&dialect, requests))
+    Ok(built.preview_as(&dialect, requests))
 }
 
 /// A workload that no run has asked for, to be looked at or frozen.
@@ -50,9 +50,9 @@ impl BuiltWorkload {
     /// Reads what the plan names, and counts by its tokenizer.
     pub fn new(mut plan: WorkloadPlan, setting: Setting, hub: &Hub) -> Result<Self, Failed> {
         let inputs = WorkloadInputs::gather(&mut plan, setting, hub)?;
-        token_calibration::by_tokenizer(&mut plan, inputs.tokenizer.as_ref())?;
-        let served = served::view(&inputs);
-        let workload = inputs.workload(&plan)?;
+        token_calibration::calibrate_by_tokenizer(&mut plan, inputs.tokenizer.as_ref())?;
+        let served = served::recorded_service(&inputs);
+        let workload = inputs.build_workload(&plan)?;
         Ok(Self { plan, workload, served })
     }
 
@@ -63,24 +63,24 @@ impl BuiltWorkload {
         if self.plan.output == OutputLength::Exact {
             dialect = dialect.with_exact_output();
         }
-        self.view(&dialect, requests)
+        self.preview_as(&dialect, requests)
     }
 
-    fn view(self, dialect: &RequestFormat, requests: u64) -> WorkloadView {
-        let view = view(&self.plan, &self.workload, dialect, requests);
+    fn preview_as(self, dialect: &RequestFormat, requests: u64) -> WorkloadView {
+        let view = preview_requests(&self.plan, &self.workload, dialect, requests);
         WorkloadView { served: self.served, ..view }
     }
 
     /// Writes this number of requests to a new file. The header says what they are.
     pub fn freeze(&self, file: &Path, seed: u64, requests: u64) -> Result<FrozenHeader, Failed> {
         if file.exists() {
-            return Err(exists(file));
+            return Err(exists_error(file));
         }
         let Self { plan, workload, .. } = self;
         let mut header = FrozenHeader::new(&plan.name, seed);
         let output = if plan.output == OutputLength::Exact { "exact" } else { "limit" };
         let facts = [
-            ("description", goodput_workload::describe(plan)),
+            ("description", goodput_workload::describe_workload(plan)),
             ("workload", workload.hash()),
             ("output", output.to_owned()),
             ("constraints", plan.constraints.name().to_owned()),
@@ -91,7 +91,7 @@ impl BuiltWorkload {
         let mut left = requests;
         for number in 0.. {
             let Some(session) = workload.session(number).filter(|_| left > 0) else { break };
-            left = left.saturating_sub(session.requests());
+            left = left.saturating_sub(session.request_count());
             let arrival = workload.arrival(number);
             writer.write(arrival, &session).map_err(|error| dataset_failed(&error))?;
         }
@@ -99,7 +99,7 @@ impl BuiltWorkload {
     }
 }
 
-fn view(
+fn preview_requests(
     plan: &WorkloadPlan,
     workload: &Workload,
     dialect: &RequestFormat,
@@ -112,20 +112,20 @@ fn view(
         }
         let Some(session) = workload.session(number) else { break };
         seen.arrivals.extend(workload.arrival(number).map(Nanos::as_secs));
-        seen.add(&session, dialect);
+        seen.add_session(&session, dialect);
     }
     let source = plan.calibration.as_ref().map(|found| found.source.name());
     let gaps: Vec<f64> = seen.arrivals.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let has_sessions = seen.sessions < seen.requests;
     WorkloadView {
         name: plan.name.clone(),
-        description: goodput_workload::describe(plan),
+        description: goodput_workload::describe_workload(plan),
         hash: workload.hash(),
         counted_by: source.unwrap_or("the file").to_owned(),
-        notes: [workload.notes(), &workload.repeats(seen.sessions)].concat(),
+        notes: [workload.notes(), &workload.repeat_notes(seen.sessions)].concat(),
         sessions: seen.sessions,
         requests: seen.requests,
-        all_sessions: workload.sessions(),
+        all_sessions: workload.session_count(),
         classes: seen.classes.into_iter().collect(),
         constraints: seen.constraints.into_iter().collect(),
         images: seen.images,
@@ -159,9 +159,9 @@ struct Contents {
 }
 
 impl Contents {
-    fn add(&mut self, session: &Session, dialect: &RequestFormat) {
+    fn add_session(&mut self, session: &Session, dialect: &RequestFormat) {
         self.sessions += 1;
-        self.turns.push(session.requests() as f64);
+        self.turns.push(session.request_count() as f64);
         for (place, step) in session.steps.iter().enumerate() {
             if place > 0 {
                 self.pauses.push(step.after.as_secs());
@@ -181,7 +181,7 @@ impl Contents {
                         class: planned.class.to_string(),
                         input_tokens: planned.input_tokens,
                         output_tokens: planned.output_tokens,
-                        body: cut(&String::from_utf8_lossy(&body)),
+                        body: shorten_middle(&String::from_utf8_lossy(&body)),
                     });
                 }
             }
@@ -190,7 +190,7 @@ impl Contents {
 }
 
 /// A text with its middle left out, where it is long.
-fn cut(text: &str) -> String {
+fn shorten_middle(text: &str) -> String {
     let length = text.chars().count();
     if length <= 2 * SHOWN + 20 {
         return text.to_owned();

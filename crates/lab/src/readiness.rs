@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use goodput_clock::{now, unless};
+use goodput_clock::{now, run_until};
 use goodput_mock::{MockServer, MockSettings};
 use goodput_model::{
     ClassPlan, ConstraintKind, ErrorClass, Failure, Header, History, Nanos, OutputLength, Plan,
@@ -18,14 +18,16 @@ use goodput_model::{
 };
 use goodput_wire::{
     BaseUrl, Endpoint, EndpointError, EndpointSettings, ProbeError, ProbeResult, RequestFormat,
-    list_models, probe,
+    list_models, probe_endpoint,
 };
 
 use tokio::time::error::Elapsed;
 
 use crate::Failed;
 use crate::{Event, Observer};
-use refusal::{OptionalField, ProbeRefusal, TargetNames, described, refused_field, unreachable};
+use refusal::{
+    OptionalField, ProbeRefusal, TargetNames, failure_text, refused_field, unreachable_error,
+};
 
 /// A target that is ready to be measured.
 pub struct Ready {
@@ -65,14 +67,14 @@ const ASK_AGAIN: Duration = Duration::from_millis(250);
 /// A small request that failed is sent once more after this time.
 const SECOND_TRY: Duration = Duration::from_secs(1);
 
-/// The same as [`wait_unless`], silent and without such a reason.
-pub fn wait(plan: &mut Plan) -> Result<Ready, Failed> {
-    wait_unless(plan, &crate::Silent, &|| None)
+/// The same as [`wait_ready_unless`], silent and without such a reason.
+pub fn wait_ready(plan: &mut Plan) -> Result<Ready, Failed> {
+    wait_ready_unless(plan, &crate::Silent, &|| None)
 }
 
 /// Waits for the target, within the plan's limit, and settles what the plan leaves open, unless there
 /// is a reason to give up, which is asked for again and again.
-pub fn wait_unless(
+pub fn wait_ready_unless(
     plan: &mut Plan,
     observer: &dyn Observer,
     hopeless: &dyn Fn() -> Option<Failed>,
@@ -92,7 +94,7 @@ pub fn wait_unless(
     if mock.is_none() {
         plan.target.url = url.shown();
     }
-    let settings = settings(plan, url)?;
+    let settings = endpoint_settings(plan, url)?;
     announce_key(plan, &settings, observer);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -107,21 +109,21 @@ pub fn wait_unless(
         shown: shown.clone(),
     };
     let ready = async {
-        let endpoint = waiter.reach(&settings).await?;
+        let endpoint = waiter.connect(&settings).await?;
         let (model, unlisted) = match &plan.target.model {
             Some(model) => (model.clone(), None),
             None => waiter.discover_model(&endpoint).await?,
         };
-        let mut dialect = dialect(plan, &model)?;
+        let mut dialect = request_format(plan, &model)?;
         let (mut probed, mut first_token) = (None, None);
         if plan.target.probe {
-            let mut outcome = waiter.probe(&endpoint, &dialect).await;
+            let mut outcome = waiter.send_probe(&endpoint, &dialect).await;
             while let Err(ProbeRefusal::Fields(field, _)) = &outcome {
-                if !give_up(plan, *field, &waiter) {
+                if !drop_field(plan, *field, &waiter) {
                     break;
                 }
-                dialect = self::dialect(plan, &model)?;
-                outcome = waiter.probe(&endpoint, &dialect).await;
+                dialect = request_format(plan, &model)?;
+                outcome = waiter.send_probe(&endpoint, &dialect).await;
             }
             let answer = match outcome {
                 Ok(answer) => answer,
@@ -131,7 +133,7 @@ pub fn wait_unless(
         }
         // Only now: it would distract from an error that has another cause.
         if let Some(note) = unlisted {
-            waiter.say(&note);
+            waiter.note(&note);
         }
         plan.target.model = Some(model.clone());
         Ok(Ready {
@@ -146,7 +148,7 @@ pub fn wait_unless(
         })
     };
     tasks.block_on(&runtime, async {
-        unless(given_up(hopeless), Box::pin(ready)).await.unwrap_or_else(Err)
+        run_until(wait_for_give_up(hopeless), Box::pin(ready)).await.unwrap_or_else(Err)
     })
 }
 
@@ -160,7 +162,7 @@ fn announce_key(plan: &Plan, settings: &EndpointSettings, observer: &dyn Observe
 }
 
 /// Returns once there is a reason to give up.
-async fn given_up(hopeless: &dyn Fn() -> Option<Failed>) -> Failed {
+async fn wait_for_give_up(hopeless: &dyn Fn() -> Option<Failed>) -> Failed {
     loop {
         if let Some(failed) = hopeless() {
             return failed;
@@ -170,13 +172,13 @@ async fn given_up(hopeless: &dyn Fn() -> Option<Failed>) -> Failed {
 }
 
 /// Where the requests of a plan go.
-pub fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, Failed> {
+pub fn resolve_addresses(plan: &Plan) -> Result<Vec<SocketAddr>, Failed> {
     let url: BaseUrl = plan
         .target
         .url
         .parse()
         .map_err(|e: goodput_wire::UrlError| Failed::usage(e.to_string()).hint(e.hint))?;
-    match Endpoint::new(&settings(plan, url)?) {
+    match Endpoint::new(&endpoint_settings(plan, url)?) {
         Ok(endpoint) => Ok(endpoint.addresses().to_vec()),
         Err(error) => Err(Failed::usage(error.to_string())),
     }
@@ -198,7 +200,7 @@ fn start_mock(url: &str) -> Result<Option<MockServer>, Failed> {
 }
 
 /// How a server at this URL is spoken to, as the plan has it for its target.
-pub fn settings(plan: &Plan, url: BaseUrl) -> Result<EndpointSettings, Failed> {
+pub fn endpoint_settings(plan: &Plan, url: BaseUrl) -> Result<EndpointSettings, Failed> {
     let target = &plan.target;
     let api_key = std::env::var(&target.api_key_env).ok().filter(|key| !key.is_empty());
     if api_key.is_none() && target.api_key_env != DEFAULT_KEY_ENV {
@@ -227,7 +229,7 @@ pub fn settings(plan: &Plan, url: BaseUrl) -> Result<EndpointSettings, Failed> {
 }
 
 /// How bodies are written.
-pub fn dialect(plan: &Plan, model: &str) -> Result<RequestFormat, Failed> {
+pub fn request_format(plan: &Plan, model: &str) -> Result<RequestFormat, Failed> {
     let mut dialect = RequestFormat::new(plan.target.api, model, plan.target.stream);
     if plan.target.usage {
         dialect = dialect.with_usage();
@@ -262,40 +264,40 @@ struct Waiter<'a> {
 }
 
 impl Waiter<'_> {
-    fn say(&self, line: &str) {
+    fn note(&self, line: &str) {
         self.observer.note(line.to_owned());
     }
 
     /// The answer, if it comes within the limit. After two seconds the user is told what is
     /// waited for.
-    async fn answered<T>(&self, answer: impl Future<Output = T>) -> Result<T, Elapsed> {
+    async fn await_answer<T>(&self, answer: impl Future<Output = T>) -> Result<T, Elapsed> {
         let mut answer = pin!(answer);
         let word = Duration::from_secs(2).min(self.limit);
         match tokio::time::timeout(word, answer.as_mut()).await {
             Err(_) if self.limit > word => {
                 let seconds = self.limit.as_secs_f64();
-                self.say(&format!("waiting up to {seconds} s for {} to answer", self.shown));
+                self.note(&format!("waiting up to {seconds} s for {} to answer", self.shown));
                 tokio::time::timeout(self.limit.saturating_sub(word), answer).await
             }
             outcome => outcome,
         }
     }
 
-    fn is_over(&self) -> bool {
+    fn is_time_up(&self) -> bool {
         now() >= self.deadline
     }
 
     /// Resolves the name and finds an address that takes connections.
-    async fn reach(&self, settings: &EndpointSettings) -> Result<Arc<Endpoint>, Failed> {
+    async fn connect(&self, settings: &EndpointSettings) -> Result<Arc<Endpoint>, Failed> {
         let mut said = false;
         loop {
             let error = match Endpoint::new(settings) {
-                Ok(mut endpoint) => match self.answered(endpoint.first_reachable()).await {
+                Ok(mut endpoint) => match self.await_answer(endpoint.first_reachable()).await {
                     Ok(Ok(address)) => {
                         endpoint.prefer(address);
                         return Ok(Arc::new(endpoint));
                     }
-                    Ok(Err(failure)) => unreachable(&self.shown, &failure),
+                    Ok(Err(failure)) => unreachable_error(&self.shown, &failure),
                     Err(_) => Failed::target(format!("{} does not accept connections", self.shown)),
                 },
                 Err(EndpointError::Dns { host, error }) => {
@@ -304,11 +306,11 @@ impl Waiter<'_> {
                 }
                 Err(error) => return Err(Failed::usage(error.to_string())),
             };
-            if self.is_over() {
+            if self.is_time_up() {
                 return Err(error);
             }
             if !std::mem::replace(&mut said, true) {
-                self.say(&format!("waiting for {}", self.shown));
+                self.note(&format!("waiting for {}", self.shown));
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
@@ -343,14 +345,14 @@ impl Waiter<'_> {
     ) -> Result<(String, Option<String>), Failed> {
         const ANY: &str = "default";
         loop {
-            let (problem, may_change) = match self.answered(list_models(endpoint)).await {
+            let (problem, may_change) = match self.await_answer(list_models(endpoint)).await {
                 Ok(Ok(models)) => match models.into_iter().next() {
                     // It would be asked for by a name that it does not have.
                     Some(model) if model.contains(REDACTED) => (
                         "its first model has the same name as a secret of this run".to_owned(),
                         false,
                     ),
-                    Some(model) => return Ok((self.sendable(model)?, None)),
+                    Some(model) => return Ok((self.check_model_name(model)?, None)),
                     None => ("the list is empty".to_owned(), false),
                 },
                 Ok(Err(error @ ProbeError::Unreachable(_))) => (error.to_string(), true),
@@ -358,13 +360,13 @@ impl Waiter<'_> {
                     let is_starting = matches!(failure.class, ErrorClass::Http(502..=504));
                     let problem = match failure.class {
                         ErrorClass::BadJson => "not valid JSON".to_owned(),
-                        _ => described(&failure),
+                        _ => failure_text(&failure),
                     };
                     (problem, is_starting)
                 }
                 Err(_) => ("no answer".to_owned(), true),
             };
-            if self.is_over() || !may_change {
+            if self.is_time_up() || !may_change {
                 let note = format!(
                     "could not list models ({problem}): using the name `{ANY}`; set it with --model"
                 );
@@ -375,7 +377,7 @@ impl Waiter<'_> {
     }
 
     /// The name that the server gives its model, if it can go into every request and every report.
-    fn sendable(&self, model: String) -> Result<String, Failed> {
+    fn check_model_name(&self, model: String) -> Result<String, Failed> {
         let length = model.chars().count();
         if length <= MODEL_NAME {
             return Ok(model);
@@ -384,32 +386,32 @@ impl Waiter<'_> {
         Err(Failed::target(format!(
             "{} lists a model whose name has {length} characters (at most {MODEL_NAME} are allowed): `{}…`",
             self.shown,
-            goodput_model::plain(&begin)
+            goodput_model::escape_control(&begin)
         ))
         .hint("name the model with --model"))
     }
 
     /// Sends one small request until it is answered in a way that lets a run begin.
-    async fn probe(
+    async fn send_probe(
         &self,
         endpoint: &Arc<Endpoint>,
         dialect: &RequestFormat,
     ) -> Result<ProbeResult, ProbeRefusal> {
         let (mut said, mut failed) = (false, false);
         loop {
-            let outcome = self.answered(probe(endpoint, dialect)).await;
+            let outcome = self.await_answer(probe_endpoint(endpoint, dialect)).await;
             let problem = match outcome {
                 Ok(Ok(answer)) => match &answer.exchange.failure {
                     // An answer of one token may well be empty.
                     None => return Ok(answer),
                     Some(failure) if failure.class == ErrorClass::Empty => return Ok(answer),
-                    Some(failure) if self.is_over() && self.is_patient => {
+                    Some(failure) if self.is_time_up() && self.is_patient => {
                         return Err(ProbeRefusal::NeverReady(failure.clone()));
                     }
-                    Some(failure) if self.is_over() && failed => {
+                    Some(failure) if self.is_time_up() && failed => {
                         return Err(ProbeRefusal::Failing(failure.clone()));
                     }
-                    Some(failure) if self.is_over() => {
+                    Some(failure) if self.is_time_up() => {
                         // One failure may be chance, or the last moment of a start.
                         failed = true;
                         tokio::time::sleep(SECOND_TRY).await;
@@ -423,7 +425,7 @@ impl Waiter<'_> {
                         None => ProbeRefusal::Final(failure),
                     });
                 }
-                Ok(Err(ProbeError::Unreachable(failure))) if self.is_over() => {
+                Ok(Err(ProbeError::Unreachable(failure))) if self.is_time_up() => {
                     return Err(ProbeRefusal::Unreachable(failure));
                 }
                 Ok(Err(ProbeError::Unreachable(failure))) => failure,
@@ -436,14 +438,14 @@ impl Waiter<'_> {
                             "it accepts connections, but did not answer one small request within {seconds} s"
                         ),
                     };
-                    if self.is_over() {
+                    if self.is_time_up() {
                         return Err(ProbeRefusal::Unreachable(failure));
                     }
                     failure
                 }
             };
             if !std::mem::replace(&mut said, true) {
-                self.say(&format!("waiting for {}: {}", self.shown, described(&problem)));
+                self.note(&format!("waiting for {}: {}", self.shown, failure_text(&problem)));
             }
             tokio::time::sleep(ASK_AGAIN).await;
         }
@@ -451,14 +453,14 @@ impl Waiter<'_> {
 }
 
 /// Leaves a field out, and says what that means; false if it was left out already.
-fn give_up(plan: &mut Plan, field: OptionalField, waiter: &Waiter) -> bool {
+fn drop_field(plan: &mut Plan, field: OptionalField, waiter: &Waiter) -> bool {
     match field {
         OptionalField::Usage if plan.target.usage => {
-            waiter.say("the server refuses `stream_options`: counting tokens by chunks instead");
+            waiter.note("the server refuses `stream_options`: counting tokens by chunks instead");
             plan.target.usage = false;
         }
         OptionalField::Exact if plan.workload.output == OutputLength::Exact => {
-            waiter.say(
+            waiter.note(
                 "the server refuses `min_tokens` and `ignore_eos`: answers may be shorter than planned",
             );
             plan.workload.output = OutputLength::Limit;
@@ -508,6 +510,6 @@ pub fn reset_cache(plan: &Plan, ready: &Ready) -> Result<(), Failed> {
         .hint(
             "start vLLM with VLLM_SERVER_DEV_MODE=1, or use --cache cold, which needs no endpoint",
         )),
-        Err(failure) => Err(unreachable(shown, &failure)),
+        Err(failure) => Err(unreachable_error(shown, &failure)),
     }
 }

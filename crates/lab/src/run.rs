@@ -36,8 +36,8 @@ use crate::{calibrate, canary, checks, host, saved, system};
 use recorder::RunRecorder;
 
 /// Reads the files that the plan names, and settles what they say about the workload.
-pub fn gather(plan: &mut Plan, hub: &Hub) -> Result<WorkloadInputs, Failed> {
-    let setting = inputs::setting(&plan.load);
+pub fn gather_inputs(plan: &mut Plan, hub: &Hub) -> Result<WorkloadInputs, Failed> {
+    let setting = inputs::load_setting(&plan.load);
     WorkloadInputs::gather(&mut plan.workload, setting, hub)
 }
 
@@ -52,22 +52,22 @@ pub struct Prepared {
 }
 
 /// Gathers what the plan needs and waits for its target.
-pub fn prepare(lab: &Lab, mut plan: Plan) -> Result<Prepared, Failed> {
-    let inputs = gather(&mut plan, &lab.hub)?;
+pub fn prepare_run(lab: &Lab, mut plan: Plan) -> Result<Prepared, Failed> {
+    let inputs = gather_inputs(&mut plan, &lab.hub)?;
     check_connections(&plan, lab)?;
-    let stopped = || lab.interrupt.is_interrupted().then(token_calibration::stopped);
-    let ready = Arc::new(readiness::wait_unless(&mut plan, &*lab.observer, &stopped)?);
-    settle(lab, plan, inputs, ready)
+    let stopped = || lab.interrupt.is_interrupted().then(token_calibration::stopped_error);
+    let ready = Arc::new(readiness::wait_ready_unless(&mut plan, &*lab.observer, &stopped)?);
+    build_run(lab, plan, inputs, ready)
 }
 
 /// The same on a target that is ready already.
 pub fn prepare_on(lab: &Lab, mut plan: Plan, ready: Arc<Ready>) -> Result<Prepared, Failed> {
-    let inputs = gather(&mut plan, &lab.hub)?;
+    let inputs = gather_inputs(&mut plan, &lab.hub)?;
     check_connections(&plan, lab)?;
-    settle(lab, plan, inputs, ready)
+    build_run(lab, plan, inputs, ready)
 }
 
-fn settle(
+fn build_run(
     lab: &Lab,
     mut plan: Plan,
     inputs: WorkloadInputs,
@@ -78,12 +78,12 @@ fn settle(
         is_stopped: &|| lab.interrupt.is_interrupted(),
         observer: &*lab.observer,
     };
-    token_calibration::settle(&mut plan, &ready, inputs.tokenizer.as_ref(), &questions)?;
+    token_calibration::calibrate_target(&mut plan, &ready, inputs.tokenizer.as_ref(), &questions)?;
     if !lab.is_led {
         readiness::reset_cache(&plan, &ready)?;
     }
     let tokenizer = inputs.tokenizer.clone();
-    let workload = inputs.workload(&plan.workload)?;
+    let workload = inputs.build_workload(&plan.workload)?;
     let judge = AnswerJudge::new(&plan, &workload, tokenizer.as_ref(), &lab.hub)?;
     checks::check_workload(&plan, &workload)?;
     Ok(Prepared { plan, ready, workload, judge })
@@ -102,21 +102,21 @@ impl Prepared {
     }
 
     /// The same in this process.
-    pub fn run_here(
+    pub fn run_in_process(
         self,
         lab: &Lab,
         path: &Path,
         mut context: RunContext,
     ) -> Result<Summary, Failed> {
         let Self { plan, ready, workload, judge } = self;
-        let mut manifest = manifest(&plan, &ready, &workload, lab, &context);
-        let tracer = hooks::tracer(&plan, &mut manifest);
+        let mut manifest = begin_manifest(&plan, &ready, &workload, lab, &context);
+        let tracer = hooks::new_tracer(&plan, &mut manifest);
         let (mut folder, logs) =
             RunFolder::create(path, &plan, &manifest).map_err(|error| folder_failed(&error))?;
-        let answers = judge.is_some().then(|| spool(path)).transpose()?;
-        let texts = texts(&plan, &mut folder)?;
+        let answers = judge.is_some().then(|| open_spool(path)).transpose()?;
+        let texts = open_text_file(&plan, &mut folder)?;
         let (handle, label) = (context.handle.clone(), context.label.clone());
-        let seen = seen_by(&plan, lab);
+        let seen = plan_for_rank(&plan, lab);
         // Until the report is written a signal stops the run, not the process.
         let internal = |error: std::io::Error| Failed::internal(error.to_string());
         let _watched = lab.interrupt.watch(&handle.control).map_err(internal)?;
@@ -126,9 +126,9 @@ impl Prepared {
             &lab.interrupt,
             HookedRun { plan: &plan, ready: &ready, folder: path, label: &label },
         );
-        hooks.before()?;
-        let server =
-            hooks.or_after(ServerWatch::start(&seen, &ready, &*lab.observer, &lab.interrupt))?;
+        hooks.run_before_command()?;
+        let server = ServerWatch::start(&seen, &ready, &*lab.observer, &lab.interrupt);
+        let server = hooks.undo_on_failure(server)?;
         server.describe(&mut manifest.system);
         // Of a run that is killed, what is known; a disk that is full shows soon enough.
         let _ = folder.write_manifest(&manifest);
@@ -153,33 +153,33 @@ impl Prepared {
             answers,
             watch: Watch::new(&seen),
             ended_by: None,
-            looks: server.looks(),
+            looks: server.open_looks(),
             sinks,
             epoch: None,
         };
-        hooks.start()?;
-        context.begin = context.begin.map(|begin| noted(begin, path, &manifest, &handle.clock));
+        hooks.start_profiler()?;
+        context.begin =
+            context.begin.map(|begin| note_begin(begin, path, &manifest, &handle.clock));
         let load = PreparedLoad { plan: &plan, ready: &ready, workload, tracer };
-        let sent = load.send(lab, context, recorder);
+        let mut sent = load.send(lab, context, recorder);
         manifest.ended = Some(host::timestamp());
         // The last look first: what follows may stop the server.
         let server = server.finish(&plan, handle.control.was_told_to_abort(), &*lab.observer);
-        let sent = sent.map(|mut sent| {
-            sent.ended.sink.look_last();
-            sent
-        });
-        hooks.end();
+        if let Ok(sent) = &mut sent {
+            sent.ended.sink.write_last_samples();
+        }
+        hooks.stop_profiler();
         let mut sent = sent?;
         server.describe(&mut manifest.system);
-        began(&mut manifest, sent.ended.epoch, &handle.clock);
+        record_begin(&mut manifest, sent.ended.epoch, &handle.clock);
         manifest.workload.cache_counters = server.cache_counters();
         sent.ended.sink.flush();
-        keep_open(&mut folder, &plan, &manifest, &*lab.observer);
+        restore_removed_folder(&mut folder, &plan, &manifest, &*lab.observer);
         if let Some((judge, answers)) = judge.zip(sent.ended.sink.answers.take()) {
             judge_answers(&judge, answers, path, &*lab.observer);
         }
-        let summary = conclude(&plan, folder, manifest, sent)?;
-        hooks.export();
+        let summary = conclude_run(&plan, folder, manifest, sent)?;
+        hooks.export_traces();
         ready.mock.as_ref().map(|mock| warn_if_late(mock, (0, 0), &*lab.observer));
         Ok(summary)
     }
@@ -187,26 +187,31 @@ impl Prepared {
 
 /// The run is over: its numbers must not be lost with its judgements.
 fn judge_answers(judge: &AnswerJudge, answers: Spool, path: &Path, observer: &dyn Observer) {
-    let judged = judge.judge(answers, path, observer);
+    let judged = judge.judge_answers(answers, path, observer);
     judged.unwrap_or_else(|failed| observer.warn(failed.to_string()));
 }
 
 /// Where answers wait until they are judged.
-fn spool(path: &Path) -> Result<Spool, Failed> {
+fn open_spool(path: &Path) -> Result<Spool, Failed> {
     let unwritable =
         |error| Failed::usage(format!("cannot write to `{}`: {error}", path.display()));
     Spool::new(path).map_err(unwritable)
 }
 
 /// The file for prompts and answers, where they are kept.
-fn texts(plan: &Plan, folder: &mut RunFolder) -> Result<Option<TextWriter>, Failed> {
+fn open_text_file(plan: &Plan, folder: &mut RunFolder) -> Result<Option<TextWriter>, Failed> {
     let texts = plan.workload.save_text.then(|| folder.create_texts());
     texts.transpose().map_err(|error| folder_failed(&error))
 }
 
 /// A folder that was removed meanwhile is written again, from the logs that are still open.
-fn keep_open(folder: &mut RunFolder, plan: &Plan, manifest: &Manifest, observer: &dyn Observer) {
-    if folder.is_there() {
+fn restore_removed_folder(
+    folder: &mut RunFolder,
+    plan: &Plan,
+    manifest: &Manifest,
+    observer: &dyn Observer,
+) {
+    if folder.has_own_log() {
         return;
     }
     let gone = format!("`{}` was removed during the run", folder.path().display());
@@ -220,7 +225,7 @@ fn keep_open(folder: &mut RunFolder, plan: &Plan, manifest: &Manifest, observer:
 
 /// Observers that run during the load. A rank with a coordinator does not end a run by itself, and leaves the
 /// server to the one that leads.
-fn seen_by(plan: &Plan, lab: &Lab) -> Plan {
+fn plan_for_rank(plan: &Plan, lab: &Lab) -> Plan {
     let mut plan = plan.clone();
     if lab.is_led {
         (plan.measure.until, plan.measure.stop_early) = (None, None);
@@ -232,7 +237,7 @@ fn seen_by(plan: &Plan, lab: &Lab) -> Plan {
 
 /// A common start that is on disk before the first request: a client that is killed leaves behind when
 /// it began.
-fn noted(
+fn note_begin(
     begin: Begin,
     path: &Path,
     manifest: &Manifest,
@@ -241,7 +246,7 @@ fn noted(
     let (path, mut manifest, clock) = (path.to_owned(), manifest.clone(), Arc::clone(clock));
     Box::new(move || {
         let at = begin();
-        began(&mut manifest, Some(at), &clock);
+        record_begin(&mut manifest, Some(at), &clock);
         // A disk that is full shows soon enough.
         let _ = RunFolder::open(&path).map(|folder| folder.write_manifest(&manifest));
         at
@@ -249,7 +254,7 @@ fn noted(
 }
 
 /// Notes when a run began, on clocks that differ from those of who leads by so much.
-fn began(manifest: &mut Manifest, epoch: Option<Nanos>, clock: &OnceLock<ClockOffset>) {
+fn record_begin(manifest: &mut Manifest, epoch: Option<Nanos>, clock: &OnceLock<ClockOffset>) {
     manifest.epoch_ns = epoch.map(|epoch| epoch.0);
     if let (Some(shard), Some(clock)) = (&mut manifest.shard, clock.get()) {
         shard.clock = Some(*clock);
@@ -285,7 +290,7 @@ impl PreparedLoad<'_> {
         let Self { plan, ready, workload, tracer } = self;
         let RunHandle { control, live, .. } = recorder.handle.clone();
         let kept = workload.clone();
-        let canary = plan.measure.canary.then(canary::start).transpose();
+        let canary = plan.measure.canary.then(canary::start_canary).transpose();
         let canary = canary.unwrap_or_else(|error| {
             // A run goes on without its canary.
             lab.observer.warn(format!("could not start the canary: {error}"));
@@ -305,9 +310,9 @@ impl PreparedLoad<'_> {
             keep_text: plan.workload.save_text,
             keep_answers: recorder.answers.is_some(),
             hash_bodies: plan.measure.hash_bodies,
-            session_header: checks::session_header(&plan.workload)?,
+            session_header: checks::parse_session_header(&plan.workload)?,
             tracer,
-            pacing: host::pacing(),
+            pacing: host::timer_mode(),
             canary,
             pin_to: if plan.load.pin { goodput_clock::allowed_cpus() } else { Vec::new() },
         };
@@ -320,26 +325,27 @@ impl PreparedLoad<'_> {
         // What follows, a profile that is written or answers that are judged, is not part of the run.
         ended.sink.sinks.clear();
         let Snapshot { sessions, started: requests, .. } = live.snapshot();
-        let is_exhausted =
-            kept.sessions().is_some_and(|all| sessions >= own_sessions(&kept, all, shard));
+        let is_exhausted = kept
+            .session_count()
+            .is_some_and(|all| sessions >= sessions_of_shard(&kept, all, shard));
         // Of all clients, about: each sends its turn.
-        let notes = kept.repeats(sessions.saturating_mul(u64::from(shard.count())));
-        let ended_early = is_exhausted && wants_more(&plan.load, shard, requests, &kept);
+        let notes = kept.repeat_notes(sessions.saturating_mul(u64::from(shard.count())));
+        let ended_early = is_exhausted && has_ended_early(&plan.load, shard, requests, &kept);
         let interrupted = lab.interrupt.is_interrupted();
         Ok(Sent { ended, interrupted, ended_early, notes })
     }
 }
 
 /// Sessions of so many that this client sends.
-fn own_sessions(workload: &Workload, all: u64, shard: Shard) -> u64 {
+fn sessions_of_shard(workload: &Workload, all: u64, shard: Shard) -> u64 {
     if !shard.is_part() {
         return all;
     }
-    (0..all).filter(|number| shard.takes(workload.turn(*number))).count() as u64
+    (0..all).filter(|number| shard.sends_turn(workload.deal_turn(*number))).count() as u64
 }
 
 /// Closes the record and turns it into numbers.
-fn conclude(
+fn conclude_run(
     plan: &Plan,
     mut folder: RunFolder,
     mut manifest: Manifest,
@@ -350,7 +356,7 @@ fn conclude(
     let RunRecorder { logs, ended_by, observer, .. } = sent.ended.sink;
     let (unwritten, unwritten_samples) = (logs.requests.finish(), logs.samples.finish());
     manifest.state = if sent.interrupted { State::Interrupted } else { State::Complete };
-    manifest.clocks_end = Some(host::clocks());
+    manifest.clocks_end = Some(host::read_clocks());
     manifest.stopped_s = stopped;
     let otherwise = if stopped.is_some() { EndedBy::User } else { EndedBy::Plan };
     manifest.ended_by = Some(ended_by.unwrap_or(otherwise));
@@ -368,7 +374,7 @@ fn conclude(
     }
     let frames = unwritten.frames;
     folder.keep_unwritten(unwritten, unwritten_samples);
-    let summary = saved::summarise(&folder, plan, &manifest, frames)?;
+    let summary = saved::summarize_run(&folder, plan, &manifest, frames)?;
     // A full disk must not swallow the numbers: they are printed all the same.
     for outcome in [folder.write_manifest(&manifest), folder.write_summary(&summary)] {
         if let Err(error) = outcome {
@@ -380,8 +386,8 @@ fn conclude(
 
 /// Whether the load would have gone on after all sessions of a workload that ends, of which this client
 /// has sent that number of requests.
-fn wants_more(load: &Load, shard: Shard, sent: u64, workload: &Workload) -> bool {
-    let own = shard.of_load(load);
+fn has_ended_early(load: &Load, shard: Shard, sent: u64, workload: &Workload) -> bool {
+    let own = shard.shard_load(load);
     let warmup = match own.warmup {
         LoadExtent::Requests(requests) => requests,
         LoadExtent::Time(_) | LoadExtent::Auto => 0,
@@ -391,7 +397,8 @@ fn wants_more(load: &Load, shard: Shard, sent: u64, workload: &Workload) -> bool
         // The users of this client alone; else the sessions of all count, by their number.
         Some(asked) if is_closed || !shard.is_part() => sent < asked.saturating_add(warmup),
         Some(asked) => {
-            let all = (0..workload.sessions().unwrap_or(0)).filter_map(|it| workload.requests(it));
+            let all = (0..workload.session_count().unwrap_or(0))
+                .filter_map(|it| workload.request_count(it));
             all.sum::<u64>() < asked.saturating_add(warmup)
         }
         None => load.duration.is_some(),
@@ -403,12 +410,12 @@ fn check_connections(plan: &Plan, lab: &Lab) -> Result<(), Failed> {
     let limit = lab.fd_limit;
     let wanted = match plan.load.mode {
         Mode::Closed { concurrency, .. } => u64::from(concurrency),
-        Mode::Open { rate: Rate::Infinite, .. } if plan.load.mode.cap().is_none() => {
+        Mode::Open { rate: Rate::Infinite, .. } if plan.load.mode.most_in_flight().is_none() => {
             plan.load.num_requests.unwrap_or(0)
         }
-        _ => plan.load.mode.cap().map_or(0, u64::from),
+        _ => plan.load.mode.most_in_flight().map_or(0, u64::from),
     };
-    let wanted = lab.shard.share(wanted);
+    let wanted = lab.shard.share_of(wanted);
     // The engine inside the process holds the other end of every connection.
     let ends = if plan.target.url.starts_with("mock") { 2 } else { 1 };
     if wanted.saturating_mul(ends) <= limit.connections() {
@@ -418,7 +425,7 @@ fn check_connections(plan: &Plan, lab: &Lab) -> Result<(), Failed> {
         .hint("raise the limit with `ulimit -n`, or lower --concurrency or --max-concurrency"))
 }
 
-fn manifest(
+fn begin_manifest(
     plan: &Plan,
     ready: &Ready,
     workload: &Workload,
@@ -435,13 +442,13 @@ fn manifest(
         ended: None,
         stopped_s: None,
         ended_by: None,
-        command: lab.shown_command(),
+        command: lab.redacted_command(),
         repeat: context.repeat,
         shard: context.shard.clone(),
         shards: Vec::new(),
         host: goodput_record::Host {
-            name: context.shard.as_ref().map(|_| host::name()),
-            ..host::facts(lab.fd_limit.0)
+            name: context.shard.as_ref().map(|_| host::host_name()),
+            ..host::host_facts(lab.fd_limit.0)
         },
         target: TargetFacts {
             url: ready.shown.clone(),
@@ -455,11 +462,11 @@ fn manifest(
             probe_ms: ready.probe.map(Nanos::as_ms),
             lookup: Some(ready.endpoint.lookup()),
         },
-        clocks: host::clocks(),
+        clocks: host::read_clocks(),
         clocks_end: None,
         epoch_ns: None,
         trace_nonce: None,
-        ceiling: calibrate::ceiling(plan, &*lab.observer),
+        ceiling: calibrate::known_ceiling(plan, &*lab.observer),
         records: None,
         lost_records: 0,
         workload: WorkloadFacts {
@@ -471,7 +478,7 @@ fn manifest(
             ended_early: false,
         },
         system: SystemFacts {
-            found: system::facts(plan, ready),
+            found: system::server_facts(plan, ready),
             said: plan.system.clone(),
             profiled: lab.hooks.profile,
             ..SystemFacts::default()

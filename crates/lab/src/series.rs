@@ -4,11 +4,11 @@ use std::path::Path;
 
 use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
-use goodput_stats::{Summary, repeats};
+use goodput_stats::{Summary, summarize_repeats};
 
-use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::campaign::{Next, Outcome, Planner, measure_until_done};
 use crate::error::{Failed, folder_failed};
-use crate::run::{Lab, RunContext, prepare};
+use crate::run::{Lab, RunContext, prepare_run};
 
 /// Runs of one plan, as far as they came.
 pub struct RunSeries {
@@ -20,11 +20,11 @@ pub struct RunSeries {
 
 /// Measures the plan several times. What is there is on disk after each run; the first that cannot
 /// be carried out, or is stopped, is the last.
-pub fn repeat(lab: &Lab, plan: &Plan, path: &Path, of: u32) -> Result<RunSeries, Failed> {
+pub fn measure_repeats(lab: &Lab, plan: &Plan, path: &Path, of: u32) -> Result<RunSeries, Failed> {
     let folder = SeriesFolder::create(path).map_err(|error| folder_failed(&error))?;
     let (plan, summaries) = (plan.clone(), Vec::new());
     let mut repeats = RepeatPlanner { lab, folder, plan, of, summaries };
-    match (carry_out(&mut repeats, &lab.interrupt), repeats.summaries) {
+    match (measure_until_done(&mut repeats, &lab.interrupt), repeats.summaries) {
         // Without a single run there is nothing to report but this.
         (Err(failed), summaries) if summaries.is_empty() => Err(failed),
         (outcome, summaries) => Ok(RunSeries { summaries, failed: outcome.err() }),
@@ -54,9 +54,9 @@ impl Planner for RepeatPlanner<'_> {
         let Repeat { number, of } = *repeat;
         let lab = self.lab;
         let mut own = self.plan.clone();
-        own.load.seed = seed(self.plan.load.seed, number);
+        own.load.seed = repeat_seed(self.plan.load.seed, number);
         lab.observer.note(format!("repeat {number} of {of}, seed {}", own.load.seed));
-        let prepared = prepare(lab, own)?;
+        let prepared = prepare_run(lab, own)?;
         if number == 1 {
             lab.observer.prepared(&prepared.plan);
         }
@@ -67,24 +67,24 @@ impl Planner for RepeatPlanner<'_> {
         self.plan.workload.calibration.clone_from(&prepared.plan.workload.calibration);
         let label = format!("repeat {number} of {of} · ");
         let context = RunContext { repeat: Some(*repeat), label, ..RunContext::default() };
-        let path = self.folder.run(number);
+        let path = self.folder.run_path(number);
         let summary = prepared.run(lab, &path, context)?;
         lab.observer.saved(&path, &summary);
         self.summaries.push(summary);
-        if let Err(error) = self.folder.write_summary(&repeats(&self.summaries)) {
+        if let Err(error) = self.folder.write_summary(&summarize_repeats(&self.summaries)) {
             lab.observer.warn(error.to_string());
         }
         Ok(Outcome::Measured)
     }
 
-    fn interrupted(&self) {}
+    fn end_on_interrupt(&self) {}
 
-    fn target_lost(&self) {}
+    fn end_on_lost_target(&self) {}
 }
 
 /// Seeds follow each other. Streams of neighboring seeds are independent: every (seed, domain)
 /// makes a key of its own.
-fn seed(first: u64, number: u32) -> u64 {
+fn repeat_seed(first: u64, number: u32) -> u64 {
     let last = i64::MAX.cast_unsigned();
     first.wrapping_add(u64::from(number) - 1) & last
 }
@@ -95,8 +95,8 @@ mod tests {
 
     #[test]
     fn seeds_follow_each_other_and_stay_within_a_plan_file() {
-        assert_eq!([1, 2, 3].map(|number| seed(42, number)), [42, 43, 44]);
+        assert_eq!([1, 2, 3].map(|number| repeat_seed(42, number)), [42, 43, 44]);
         let last = i64::MAX.cast_unsigned();
-        assert_eq!([1, 2].map(|number| seed(last, number)), [last, 0]);
+        assert_eq!([1, 2].map(|number| repeat_seed(last, number)), [last, 0]);
     }
 }

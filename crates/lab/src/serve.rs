@@ -3,7 +3,7 @@
 //! It runs in a process group of its own under a supervisor: this same program once more, which
 //! outlives whatever ends this process, `kill -9` included, for as long as it takes to end the server.
 //! A program that starts servers must therefore have the verb `supervise --log FILE --grace TIME --
-//! COMMAND`, which calls [`supervise`].
+//! COMMAND`, which calls [`supervise_server`].
 
 mod cold_start;
 mod command;
@@ -12,10 +12,10 @@ mod place;
 mod supervise;
 
 pub use cold_start::{BatchLevels, ColdStartStep, ColdStartTrial};
-pub use command::{Command, Values, is_secret, without_secrets};
+pub use command::{Command, Values, is_secret_name, without_secrets};
 pub use log::last_lines;
 pub use place::ServerPlace;
-pub use supervise::supervise;
+pub use supervise::supervise_server;
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
@@ -92,16 +92,16 @@ struct SupervisorReader {
 }
 
 impl SupervisorReader {
-    fn heard(&self) -> MutexGuard<'_, SupervisorState> {
+    fn lock_state(&self) -> MutexGuard<'_, SupervisorState> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Listens until the supervisor is gone.
-    fn listen(&self, words: impl Read) {
+    fn read_words(&self, words: impl Read) {
         for line in BufReader::new(words).lines() {
             let Ok(line) = line else { break };
-            let mut heard = self.heard();
-            match Word::hear(&line) {
+            let mut heard = self.lock_state();
+            match Word::parse(&line) {
                 Some(Word::Started(group)) => heard.group = Some(group),
                 Some(Word::Cannot(why)) => heard.cannot = Some(why),
                 Some(Word::Exited(code)) => heard.exit = Some(Exit::Code(code)),
@@ -110,13 +110,14 @@ impl SupervisorReader {
             }
             self.changed.notify_all();
         }
-        self.heard().is_over = true;
+        self.lock_state().is_over = true;
         self.changed.notify_all();
     }
 
     /// Waits until something has been heard; false if that takes longer.
-    fn wait(&self, limit: Duration, until: impl Fn(&SupervisorState) -> bool) -> bool {
-        let waiting = self.changed.wait_timeout_while(self.heard(), limit, |heard| !until(heard));
+    fn wait_until(&self, limit: Duration, until: impl Fn(&SupervisorState) -> bool) -> bool {
+        let waiting =
+            self.changed.wait_timeout_while(self.lock_state(), limit, |heard| !until(heard));
         !waiting.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 }
@@ -143,13 +144,13 @@ impl StartedServer {
         place: &ServerPlace,
         grace: Duration,
     ) -> Result<Self, Failed> {
-        place.must_be_free()?;
+        place.check_free()?;
         let cannot = |error: std::io::Error| {
             Failed::usage(format!("cannot write the server's log `{}`: {error}", log.display()))
         };
-        let log_start = log::open(log).and_then(|file| file.metadata()).map_err(cannot)?.len();
+        let log_start = log::open_log(log).and_then(|file| file.metadata()).map_err(cannot)?.len();
         let started = now();
-        let mut supervisor = spawn(command, log, grace)
+        let mut supervisor = spawn_supervisor(command, log, grace)
             .map_err(|error| Failed::internal(format!("cannot start a supervisor: {error}")))?;
         let ear = Arc::new(SupervisorReader::default());
         let words = supervisor.stdout.take();
@@ -164,15 +165,15 @@ impl StartedServer {
         };
         let listening = std::thread::Builder::new().name("server".to_owned()).spawn(move || {
             if let Some(words) = words {
-                ear.listen(words);
+                ear.read_words(words);
             }
         });
         listening.map_err(|error| Failed::internal(error.to_string()))?;
         let is_told = |heard: &SupervisorState| {
             heard.group.is_some() || heard.cannot.is_some() || heard.is_over
         };
-        server.ear.wait(SUPERVISOR_LIMIT, is_told);
-        if let Some(why) = &server.ear.heard().cannot {
+        server.ear.wait_until(SUPERVISOR_LIMIT, is_told);
+        if let Some(why) = &server.ear.lock_state().cannot {
             return Err(Failed::usage(format!("cannot start the server: cannot {why}"))
                 .hint("check the PATH; the command is not run by a shell, use sh -c '…' for one"));
         }
@@ -180,20 +181,20 @@ impl StartedServer {
     }
 
     /// The server's process group.
-    pub fn group(&self) -> Option<i32> {
-        self.ear.heard().group
+    pub fn process_group(&self) -> Option<i32> {
+        self.ear.lock_state().group
     }
 
     /// How it ended, if it did.
-    pub fn exited(&self) -> Option<Exit> {
-        let heard = self.ear.heard();
+    pub fn exit_status(&self) -> Option<Exit> {
+        let heard = self.ear.lock_state();
         heard.exit.or_else(|| heard.is_over.then_some(Exit::Lost))
     }
 
     /// The error to show if it has ended without being stopped.
-    pub fn crash(&self) -> Option<Failed> {
-        let exit = self.exited()?;
-        let failed = Failed::target(format!("the server {exit}{}", self.last_words()));
+    pub fn crash_error(&self) -> Option<Failed> {
+        let exit = self.exit_status()?;
+        let failed = Failed::target(format!("the server {exit}{}", self.crash_text()));
         Some(failed.hint(match exit {
             Exit::Code(0) => {
                 "the command must run in the foreground until it is stopped".to_owned()
@@ -208,7 +209,7 @@ impl StartedServer {
     }
 
     /// The same as the rest of an error.
-    fn last_words(&self) -> String {
+    fn crash_text(&self) -> String {
         let lines = self.last_lines(LAST_LINES);
         if lines.is_empty() {
             "; it printed nothing".to_owned()
@@ -225,11 +226,11 @@ impl StartedServer {
         observer: &dyn Observer,
     ) -> Result<(Ready, ColdStart), Failed> {
         let asked = std::mem::replace(&mut plan.target.wait_ready, within);
-        let outcome = readiness::wait_unless(plan, observer, &|| self.crash());
+        let outcome = readiness::wait_ready_unless(plan, observer, &|| self.crash_error());
         plan.target.wait_ready = asked;
-        let ready = outcome.map_err(|failed| match self.exited() {
+        let ready = outcome.map_err(|failed| match self.exit_status() {
             Some(_) => failed,
-            None => failed.and(&self.last_words()),
+            None => failed.with_more(&self.crash_text()),
         })?;
         let start = ColdStart {
             ready_s: (now() - self.started).as_secs(),
@@ -240,8 +241,8 @@ impl StartedServer {
 
     /// Ends it, and waits until its place is free again.
     pub fn stop(mut self) -> Result<Exit, Failed> {
-        let exit = self.end();
-        match self.place.wait_free(PORT_LIMIT) {
+        let exit = self.release_and_wait();
+        match self.place.wait_until_free(PORT_LIMIT) {
             None => Ok(exit),
             Some(address) => Err(Failed::target(format!(
                 "the server {exit}, but something still listens at {address}"
@@ -251,16 +252,16 @@ impl StartedServer {
     }
 
     /// Lets the supervisor go, and waits until it has done its work.
-    fn end(&mut self) -> Exit {
+    fn release_and_wait(&mut self) -> Exit {
         drop(self.supervisor.stdin.take());
-        if !self.ear.wait(self.grace + SUPERVISOR_LIMIT, |heard| heard.is_over) {
+        if !self.ear.wait_until(self.grace + SUPERVISOR_LIMIT, |heard| heard.is_over) {
             let _ = self.supervisor.kill();
         }
         let _ = self.supervisor.wait();
-        let exit = self.ear.heard().exit;
+        let exit = self.ear.lock_state().exit;
         if exit.is_none() {
             // Its supervisor is dead, and has killed no process.
-            if let Some(group) = self.group().and_then(Pid::from_raw) {
+            if let Some(group) = self.process_group().and_then(Pid::from_raw) {
                 let _ = kill_process_group(group, Signal::KILL);
             }
         }
@@ -271,14 +272,14 @@ impl StartedServer {
 impl Drop for StartedServer {
     fn drop(&mut self) {
         if self.supervisor.stdin.is_some() {
-            self.end();
+            self.release_and_wait();
         }
     }
 }
 
 /// This program once more, as the supervisor: in a process group of its own, so that Ctrl-C does not
 /// reach it, on the leash of its stdin.
-fn spawn(command: &Command, log: &Path, grace: Duration) -> std::io::Result<Child> {
+fn spawn_supervisor(command: &Command, log: &Path, grace: Duration) -> std::io::Result<Child> {
     // The file may have been replaced since; the system still knows the program itself.
     let own = Path::new("/proc/self/exe");
     let own = if own.exists() { own.to_owned() } else { std::env::current_exe()? };

@@ -8,11 +8,11 @@ use goodput_stats::{Histogram, ServedView};
 use crate::inputs::WorkloadInputs;
 
 /// Counts over all rows of a recorded trace; none of anything else.
-pub(crate) fn view(inputs: &WorkloadInputs) -> Option<ServedView> {
+pub(crate) fn recorded_service(inputs: &WorkloadInputs) -> Option<ServedView> {
     let mut counts: [BTreeMap<String, u64>; 4] = Default::default();
     let mut ttft = Vec::new();
     let (mut rows, mut cached, mut input) = (0u64, 0u64, 0u64);
-    for turn in inputs.recorded() {
+    for turn in inputs.recorded_turns() {
         let Some(served) = &turn.served else { continue };
         rows += 1;
         let failure = served.failure.map(|class| class.to_string());

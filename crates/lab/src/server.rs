@@ -57,7 +57,7 @@ impl ServerWatch {
         let looks = Looks::default();
         let mut this =
             Self { looks: looks.clone(), pages: None, driver: None, facts: SystemFacts::default() };
-        let pages = pages(plan, ready)?;
+        let pages = pages_of_plan(plan, ready)?;
         if !pages.is_empty() {
             let interval = plan.observe.interval.into();
             let limit = plan.observe.interval.clamp(LIMITS.0, LIMITS.1);
@@ -65,8 +65,8 @@ impl ServerWatch {
             match started {
                 Ok((pages, told)) => {
                     this.pages = Some(pages);
-                    this.learn(&told, plan);
-                    this.say(&told, observer);
+                    this.add_facts(&told, plan);
+                    this.note_first_look(&told, observer);
                 }
                 Err(error) => observer.warn(format!("cannot scrape the server: {error}")),
             }
@@ -79,14 +79,14 @@ impl ServerWatch {
     }
 
     /// What the collector takes from, right before the load.
-    pub(crate) fn looks(&self) -> Looks {
-        self.looks.begin();
+    pub(crate) fn open_looks(&self) -> Looks {
+        self.looks.keep_from_now();
         self.looks.clone()
     }
 
     /// Pages that were read and are not taken yet, on the clock of `epoch`.
     pub fn scrapes(&self, epoch: Nanos) -> Vec<Scrape> {
-        self.looks().take(epoch).0
+        self.open_looks().take_samples(epoch).0
     }
 
     /// Writes down what is known of the server's side.
@@ -107,9 +107,9 @@ impl ServerWatch {
         drop(self.driver.take());
         if let Some(pages) = self.pages.take() {
             let told = pages.finish(is_hurried);
-            self.learn(&told, plan);
+            self.add_facts(&told, plan);
         }
-        if let Some(lost) = self.looks.lost() {
+        if let Some(lost) = self.looks.lost_count() {
             observer.warn(format!("{lost} scrapes of the server were lost"));
         }
         self
@@ -120,7 +120,7 @@ impl ServerWatch {
         self.looks.cache_counters()
     }
 
-    fn learn(&mut self, told: &PageFacts, plan: &Plan) {
+    fn add_facts(&mut self, told: &PageFacts, plan: &Plan) {
         self.facts.metrics.clone_from(&told.metrics);
         if let GpuPlan::Exporters(_) = plan.observe.gpu {
             self.facts.gpu_source = told.exporters.join(", ");
@@ -131,7 +131,7 @@ impl ServerWatch {
     }
 
     /// What went wrong with the first look; each only once in the life of the process.
-    fn say(&self, told: &PageFacts, observer: &dyn Observer) {
+    fn note_first_look(&self, told: &PageFacts, observer: &dyn Observer) {
         for line in &told.lines {
             observer.note_once(line);
         }
@@ -155,7 +155,7 @@ impl ServerWatch {
             GpuPlan::Auto | GpuPlan::Local => Vec::new(),
             GpuPlan::Devices(only) => only.clone(),
         };
-        let period = gpus::period(plan.observe.gpu != GpuPlan::Auto);
+        let period = gpus::sampling_period(plan.observe.gpu != GpuPlan::Auto);
         match Driver::start(self.looks.clone(), only, period) {
             Ok((driver, version, gpus)) => {
                 self.driver = Some(driver);
@@ -186,7 +186,7 @@ impl ServerWatch {
         while now() < end && !interrupt.is_interrupted() {
             pause(STEP.min(end - now()));
         }
-        let idle = self.looks.idle();
+        let idle = self.looks.idle_power();
         self.facts.gpu_idle_w = idle.map(|idle| idle.watts);
         match idle {
             None => observer.note_once("warning: no GPU reported its power while the server was idle"),
@@ -200,31 +200,31 @@ impl ServerWatch {
 }
 
 /// The pages of a plan.
-fn pages(plan: &Plan, ready: &Ready) -> Result<Vec<ServerPage>, Failed> {
+fn pages_of_plan(plan: &Plan, ready: &Ready) -> Result<Vec<ServerPage>, Failed> {
     let observe = &plan.observe;
-    let map = checks::metrics_map(plan)?.map(Arc::new);
+    let map = checks::read_metrics_map(plan)?.map(Arc::new);
     let mut pages = Vec::new();
     if observe.metrics && !observe.metrics_urls.is_empty() {
         for url in &observe.metrics_urls {
-            pages.push(ServerPage::metrics(place(url, plan, ready)?, map.clone()));
+            pages.push(ServerPage::metrics_page(page_place(url, plan, ready)?, map.clone()));
         }
     } else if observe.metrics && plan.target.probe {
         let place = PagePlace::next_to(&ready.endpoint, "metrics");
-        pages.push(ServerPage::own(place, map));
+        pages.push(ServerPage::own_page(place, map));
     }
     if let GpuPlan::Exporters(urls) = &observe.gpu {
         for url in urls {
-            pages.push(ServerPage::gpus(place(url, plan, ready)?));
+            pages.push(ServerPage::gpu_page(page_place(url, plan, ready)?));
         }
     }
     Ok(pages)
 }
 
-fn place(text: &str, plan: &Plan, ready: &Ready) -> Result<PagePlace, Failed> {
-    let url: BaseUrl = checks::page_url(text)?;
+fn page_place(text: &str, plan: &Plan, ready: &Ready) -> Result<PagePlace, Failed> {
+    let url: BaseUrl = checks::parse_page_url(text)?;
     let shown = url.shown();
-    let settings = readiness::settings(plan, url)?;
-    PagePlace::at(text, settings, ready.endpoint.url())
+    let settings = readiness::endpoint_settings(plan, url)?;
+    PagePlace::from_url(text, settings, ready.endpoint.url())
         .map_err(|error| Failed::target(format!("{shown}: {error}")).hint("check the URL"))
 }
 

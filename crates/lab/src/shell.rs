@@ -25,14 +25,14 @@ pub enum ShellOutcome {
 
 /// `sh -c TEXT`, in a process group of its own: Ctrl-C is for us, and what the command leaves running
 /// must not hear it.
-pub fn command(text: &str) -> Command {
+pub fn shell_command(text: &str) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(text).process_group(0).stdin(Stdio::null());
     command
 }
 
 /// A text as a shell takes it for one word.
-pub fn quoted(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/+".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
@@ -42,7 +42,7 @@ pub fn quoted(text: &str) -> String {
 
 /// Runs it until it ends; one that is stopped, or takes too long, is ended with its process group.
 /// What it leaves running goes on.
-pub fn run(
+pub fn run_command(
     mut command: Command,
     limit: Option<Duration>,
     is_stopped: &dyn Fn() -> bool,
@@ -59,18 +59,18 @@ pub fn run(
                 continue;
             }
         };
-        end(&mut child);
+        end_group(&mut child);
         return Ok(given_up);
     }
 }
 
 /// In words.
-pub fn ended(status: ExitStatus) -> String {
+pub fn status_text(status: ExitStatus) -> String {
     status.code().map_or("was killed".to_owned(), |code| format!("ended with status {code}"))
 }
 
 /// Ends it with everything that it started.
-fn end(child: &mut Child) {
+fn end_group(child: &mut Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }

@@ -7,11 +7,13 @@ mod point;
 mod request;
 mod saved;
 
-pub use many::{check, is_over, sweep as sweep_all};
-pub use one::{ABSENCE, IDLE_LIMIT, SweepTarget, in_words, sweep, unwritable, with_overtime};
-pub use point::at_level;
-pub use request::{ServerRequest, SweepRequest, promise};
-pub use saved::{SavedSweep, read, read_folder};
+pub use many::{are_all_done, check_request, sweep_configurations as sweep_all};
+pub use one::{
+    ABSENCE, IDLE_LIMIT, SweepTarget, minutes_text, sweep_target, time_limit_s, unwritable_error,
+};
+pub use point::plan_at_level;
+pub use request::{ServerRequest, SweepRequest, set_default_attainment};
+pub use saved::{SavedSweep, read_sweep, read_sweep_folder};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use crate::readiness::Ready;
 use crate::run::Lab;
 
 /// A sweep as part of something larger, in a folder of its own; one that was begun there goes on.
-pub fn search(
+pub fn search_goodput(
     lab: &Lab,
     path: &Path,
     sweep: SweepPlan,
@@ -34,11 +36,11 @@ pub fn search(
 ) -> Result<SweepSummary, Failed> {
     let request = SweepRequest::new(sweep, plan);
     let (plan, ready) = settled;
-    one::sweep(lab, &request, begin_or_go_on(path, &request)?, SweepTarget { plan, ready })
+    sweep_target(lab, &request, create_or_resume(path, &request)?, SweepTarget { plan, ready })
 }
 
 /// The folder at `path`, made for this request where it is not there yet.
-fn begin_or_go_on(path: &Path, request: &SweepRequest) -> Result<CampaignFolder, Failed> {
+fn create_or_resume(path: &Path, request: &SweepRequest) -> Result<CampaignFolder, Failed> {
     let folder = match CampaignFolder::open(Campaign::Sweep, path) {
         Some(_) => CampaignFolder::resume(Campaign::Sweep, path),
         None => CampaignFolder::create(Campaign::Sweep, path, request),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_model::Plan;
-use goodput_wire::{FactsPage, facts_pages};
+use goodput_wire::{FactsPage, fetch_facts_pages};
 use serde_json::Value;
 
 use crate::readiness::Ready;
@@ -99,24 +99,24 @@ const OWNERS: [(&str, &str); 6] = [
 
 /// What the server says of itself, asked once; nothing if it must not be asked. What fails is simply
 /// not known.
-pub fn facts(plan: &Plan, ready: &Ready) -> BTreeMap<String, String> {
-    ready.facts.get_or_init(|| ask(plan, ready)).clone()
+pub fn server_facts(plan: &Plan, ready: &Ready) -> BTreeMap<String, String> {
+    ready.facts.get_or_init(|| request_facts(plan, ready)).clone()
 }
 
-fn ask(plan: &Plan, ready: &Ready) -> BTreeMap<String, String> {
+fn request_facts(plan: &Plan, ready: &Ready) -> BTreeMap<String, String> {
     if !plan.target.probe {
         return BTreeMap::new();
     }
     if let Some(mock) = &ready.mock {
         // Its page, without a request that its faults and counts would see.
         let body = serde_json::from_slice(mock.info()).unwrap_or_default();
-        return flatten(&[FactsPage { name: "server_info", body }], &ready.model);
+        return merge_pages(&[FactsPage { name: "server_info", body }], &ready.model);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let Ok(runtime) = runtime else { return BTreeMap::new() };
-    let asking = async { tokio::time::timeout(LIMIT, facts_pages(&ready.endpoint)).await };
+    let asking = async { tokio::time::timeout(LIMIT, fetch_facts_pages(&ready.endpoint)).await };
     let pages = tokio::task::LocalSet::new().block_on(&runtime, asking).unwrap_or_default();
-    flatten(&pages, &ready.model)
+    merge_pages(&pages, &ready.model)
 }
 
 /// A value somewhere in a page.
@@ -127,18 +127,20 @@ struct Leaf<'a> {
 }
 
 /// The facts of all pages, in our words where we have some.
-fn flatten(pages: &[FactsPage], model: &str) -> BTreeMap<String, String> {
+fn merge_pages(pages: &[FactsPage], model: &str) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let mut flags = BTreeMap::new();
-    facts.extend(engine(pages).map(|engine| ("engine".to_owned(), engine.to_owned())));
-    let rooms: Vec<(&str, Vec<Leaf<'_>>)> =
-        pages.iter().filter_map(|page| Some((page.name, leaves(subject(page, model)?)))).collect();
+    facts.extend(detect_engine(pages).map(|engine| ("engine".to_owned(), engine.to_owned())));
+    let rooms: Vec<(&str, Vec<Leaf<'_>>)> = pages
+        .iter()
+        .filter_map(|page| Some((page.name, page_leaves(page_subject(page, model)?))))
+        .collect();
     for (_, leaves) in &rooms {
         for leaf in leaves {
-            keep_known(leaf, &mut facts);
-            let name = leaf.name();
+            insert_known_fact(leaf, &mut facts);
+            let name = leaf.field_name();
             if FLAGS.contains(&name)
-                && let Some(value) = leaf.text().filter(|value| value != "false")
+                && let Some(value) = leaf.value_text().filter(|value| value != "false")
             {
                 flags.entry(name).or_insert(value);
             }
@@ -146,16 +148,16 @@ fn flatten(pages: &[FactsPage], model: &str) -> BTreeMap<String, String> {
     }
     if !flags.is_empty() {
         let said: Vec<_> = flags.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        facts.insert("engine_flags".to_owned(), shorten(&said.join(" ")));
+        facts.insert("engine_flags".to_owned(), shorten_text(&said.join(" ")));
     }
     for (page, leaves) in &rooms {
-        keep_others(page, leaves, &mut facts);
+        insert_other_facts(page, leaves, &mut facts);
     }
     facts
 }
 
 /// What of a page is about the server: of a list of models, the one that is measured.
-fn subject<'a>(page: &'a FactsPage, model: &str) -> Option<&'a Value> {
+fn page_subject<'a>(page: &'a FactsPage, model: &str) -> Option<&'a Value> {
     if page.name != "models" {
         return Some(&page.body);
     }
@@ -165,7 +167,7 @@ fn subject<'a>(page: &'a FactsPage, model: &str) -> Option<&'a Value> {
 }
 
 /// Which engine it is, by what only that engine says.
-fn engine(pages: &[FactsPage]) -> Option<&'static str> {
+fn detect_engine(pages: &[FactsPage]) -> Option<&'static str> {
     let page = |name: &str| pages.iter().find(|page| page.name == name).map(|page| &page.body);
     let owner = page("models")
         .and_then(|body| body.get("data")?.get(0)?.get("owned_by")?.as_str())
@@ -189,7 +191,7 @@ fn engine(pages: &[FactsPage]) -> Option<&'static str> {
 }
 
 /// Every value of a page that may be kept, those near the top first.
-fn leaves(page: &Value) -> Vec<Leaf<'_>> {
+fn page_leaves(page: &Value) -> Vec<Leaf<'_>> {
     let mut leaves = Vec::new();
     let mut open = std::collections::VecDeque::from([(Vec::new(), page)]);
     while let Some((path, value)) = open.pop_front() {
@@ -214,26 +216,26 @@ fn leaves(page: &Value) -> Vec<Leaf<'_>> {
 }
 
 impl<'a> Leaf<'a> {
-    fn name(&self) -> &'a str {
+    fn field_name(&self) -> &'a str {
         self.path.last().copied().unwrap_or_default()
     }
 
     /// The value in a line; none if it says nothing, or more than a line.
-    fn text(&self) -> Option<String> {
-        text(self.value)
+    fn value_text(&self) -> Option<String> {
+        one_line_text(self.value)
     }
 
     fn is_called(&self, name: &str) -> bool {
         match name.split_once('.') {
             Some((parent, name)) => {
-                self.path.iter().rev().nth(1) == Some(&parent) && self.name() == name
+                self.path.iter().rev().nth(1) == Some(&parent) && self.field_name() == name
             }
-            None => self.name() == name,
+            None => self.field_name() == name,
         }
     }
 }
 
-fn text(value: &Value) -> Option<String> {
+fn one_line_text(value: &Value) -> Option<String> {
     let text = match value {
         Value::Bool(value) => value.to_string(),
         Value::Number(value) => value.to_string(),
@@ -242,8 +244,10 @@ fn text(value: &Value) -> Option<String> {
             words.join(" ")
         }
         Value::Array(all) if all.len() <= LONGEST_LIST => {
-            let all: Option<Vec<_>> =
-                all.iter().map(|each| (!each.is_array()).then(|| text(each)).flatten()).collect();
+            let all: Option<Vec<_>> = all
+                .iter()
+                .map(|each| (!each.is_array()).then(|| one_line_text(each)).flatten())
+                .collect();
             all?.join(", ")
         }
         _ => return None,
@@ -253,25 +257,25 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// Keeps a value under our name, if we have one for it and nothing stands there yet.
-fn keep_known(leaf: &Leaf<'_>, facts: &mut BTreeMap<String, String>) {
+fn insert_known_fact(leaf: &Leaf<'_>, facts: &mut BTreeMap<String, String>) {
     let (name, value) = if leaf.is_called(RADIX_CACHE_OFF) {
         let Some(is_off) = leaf.value.as_bool() else { return };
         ("prefix_caching", (!is_off).to_string())
     } else {
         let ours = KNOWN.iter().find(|(_, theirs)| theirs.iter().any(|name| leaf.is_called(name)));
-        let (Some((name, _)), Some(value)) = (ours, leaf.text()) else { return };
+        let (Some((name, _)), Some(value)) = (ours, leaf.value_text()) else { return };
         // A version of something deeper is that of something else.
         if *name == "engine_version" && leaf.path.len() > 1 {
             return;
         }
         (*name, value)
     };
-    let value = shorten(value.strip_prefix("torch.").unwrap_or(&value));
+    let value = shorten_text(value.strip_prefix("torch.").unwrap_or(&value));
     facts.entry(name.to_owned()).or_insert(value);
 }
 
 /// Keeps what stands at the top of a small page under its own name, as far as there is room.
-fn keep_others(page: &str, leaves: &[Leaf<'_>], facts: &mut BTreeMap<String, String>) {
+fn insert_other_facts(page: &str, leaves: &[Leaf<'_>], facts: &mut BTreeMap<String, String>) {
     let is_kept = |leaf: &&Leaf<'_>| {
         let [name] = leaf.path[..] else { return false };
         let is_known =
@@ -285,16 +289,16 @@ fn keep_others(page: &str, leaves: &[Leaf<'_>], facts: &mut BTreeMap<String, Str
         return;
     }
     for leaf in top {
-        let Some(value) = leaf.text().filter(|value| value.chars().count() <= LONGEST) else {
+        let Some(value) = leaf.value_text().filter(|value| value.chars().count() <= LONGEST) else {
             continue;
         };
         if facts.len() < MOST {
-            facts.entry(leaf.name().to_owned()).or_insert(value);
+            facts.entry(leaf.field_name().to_owned()).or_insert(value);
         }
     }
 }
 
-fn shorten(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         None => text.to_owned(),
         Some(_) => text.chars().take(LONGEST - 1).chain(['…']).collect(),

@@ -6,14 +6,14 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use goodput_clock::{now, unless, until};
+use goodput_clock::{now, run_until, wait_until};
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{
     CalibrationSource, ClassPlan, Message, Nanos, Plan, Planned, Request, Role, SourcePlan,
     TokenCalibration, TokenSource, WorkloadPlan,
 };
 use goodput_tokens::Tokenizer;
-use goodput_wire::{Tokenizing, ask};
+use goodput_wire::{Tokenizing, send_outside_load};
 use goodput_workload::{CalibrateError, Calibrated, Lexicon, calibrate};
 
 use crate::readiness::Ready;
@@ -48,16 +48,19 @@ pub fn is_needed(plan: &WorkloadPlan) -> bool {
 }
 
 /// Without a target: by the tokenizer, else by estimate.
-pub fn by_tokenizer(plan: &mut WorkloadPlan, tokenizer: Option<&Tokenizer>) -> Result<(), Failed> {
+pub fn calibrate_by_tokenizer(
+    plan: &mut WorkloadPlan,
+    tokenizer: Option<&Tokenizer>,
+) -> Result<(), Failed> {
     if plan.calibration.is_none() && is_needed(plan) {
-        let costs = tokenizer.map(counted_by).transpose()?;
-        plan.calibration = Some(calibration(CalibrationSource::Tokenizer, costs));
+        let costs = tokenizer.map(count_by_tokenizer).transpose()?;
+        plan.calibration = Some(to_calibration(CalibrationSource::Tokenizer, costs));
     }
     Ok(())
 }
 
 /// By the tokenizer or the target's own word.
-pub fn settle(
+pub fn calibrate_target(
     plan: &mut Plan,
     ready: &Ready,
     tokenizer: Option<&Tokenizer>,
@@ -69,31 +72,33 @@ pub fn settle(
     let may_ask = plan.target.probe && questions.are_allowed;
     let mut target = CalibrationTarget::new(ready, plan.target.timeout, questions)?;
     let mut found = match tokenizer {
-        Some(tokenizer) => calibration(CalibrationSource::Tokenizer, Some(counted_by(tokenizer)?)),
-        None if may_ask => target.costs(),
-        None => calibration(CalibrationSource::Estimate, None),
+        Some(tokenizer) => {
+            to_calibration(CalibrationSource::Tokenizer, Some(count_by_tokenizer(tokenizer)?))
+        }
+        None if may_ask => target.measure_costs(),
+        None => to_calibration(CalibrationSource::Estimate, None),
     };
     if may_ask {
-        target.template(&mut found);
+        target.measure_template(&mut found);
     }
     if may_ask && (questions.is_stopped)() {
-        return Err(stopped());
+        return Err(stopped_error());
     }
     plan.workload.calibration = Some(found);
     Ok(())
 }
 
 /// The user does not want to wait until the load can begin.
-pub fn stopped() -> Failed {
+pub fn stopped_error() -> Failed {
     Failed::interrupted("stopped before the run: no load was sent")
 }
 
 /// Nothing was asked: one word is one token.
-pub fn estimate() -> TokenCalibration {
-    calibration(CalibrationSource::Estimate, None)
+pub fn estimated_calibration() -> TokenCalibration {
+    to_calibration(CalibrationSource::Estimate, None)
 }
 
-fn calibration(source: CalibrationSource, found: Option<Calibrated>) -> TokenCalibration {
+fn to_calibration(source: CalibrationSource, found: Option<Calibrated>) -> TokenCalibration {
     let (source, costs, template_tokens) = match found {
         // A tokenizer adds nothing; what it takes for the start of a text is the server's.
         Some(found) if source == CalibrationSource::Usage => (source, found.costs, found.overhead),
@@ -103,7 +108,7 @@ fn calibration(source: CalibrationSource, found: Option<Calibrated>) -> TokenCal
     TokenCalibration { source, template_tokens, message_tokens: 0, costs }
 }
 
-fn counted_by(tokenizer: &Tokenizer) -> Result<Calibrated, Failed> {
+fn count_by_tokenizer(tokenizer: &Tokenizer) -> Result<Calibrated, Failed> {
     let mut count = |text: &str| tokenizer.count(text);
     calibrate(&mut count, usize::MAX).map_err(|error| {
         Failed::usage(format!(
@@ -161,23 +166,23 @@ impl<'a> CalibrationTarget<'a> {
     }
 
     /// One answer, if it comes within the limits, and before the user wants to stop.
-    fn answer<T>(&self, question: impl Future<Output = T>) -> Result<T, String> {
+    fn await_answer<T>(&self, question: impl Future<Output = T>) -> Result<T, String> {
         let limit = self.end.min(now() + self.limit);
         let waiting = async {
             let mut question = pin!(question);
             if let Some(word) = self.word.get().filter(|word| *word < limit) {
-                if let Ok(answer) = unless(self.over(word), question.as_mut()).await {
+                if let Ok(answer) = run_until(self.wait_until(word), question.as_mut()).await {
                     return Some(answer);
                 }
                 if now() >= word {
                     self.word.set(None);
-                    self.say(&format!(
+                    self.note(&format!(
                         "calibrating prompt lengths with the server, for up to {} s (--no-length-check skips this)",
                         LIMIT.as_secs()
                     ));
                 }
             }
-            unless(self.over(limit), question).await.ok()
+            run_until(self.wait_until(limit), question).await.ok()
         };
         let answer = self.tasks.block_on(&self.runtime, waiting);
         answer.ok_or_else(|| {
@@ -192,37 +197,38 @@ impl<'a> CalibrationTarget<'a> {
     }
 
     /// Returns at an instant, or when the user wants to stop.
-    async fn over(&self, instant: Nanos) {
+    async fn wait_until(&self, instant: Nanos) {
         while now() < instant && !(self.questions.is_stopped)() {
-            until(instant.min(now() + LOOK.into())).await;
+            wait_until(instant.min(now() + LOOK.into())).await;
         }
     }
 
     /// By `/tokenize`, else by `usage`; an estimate where neither tells.
-    fn costs(&mut self) -> TokenCalibration {
-        let outcome = self.by_tokenize().or_else(|first| {
-            self.by_usage().map_err(|second| format!("by /tokenize: {first}; by usage: {second}"))
+    fn measure_costs(&mut self) -> TokenCalibration {
+        let outcome = self.measure_by_tokenize().or_else(|first| {
+            self.measure_by_usage()
+                .map_err(|second| format!("by /tokenize: {first}; by usage: {second}"))
         });
         outcome.unwrap_or_else(|why| {
-            self.say(&format!(
+            self.note(&format!(
                 "prompt lengths are approximate: the server does not report its token counts ({why}); use --tokenizer"
             ));
-            estimate()
+            estimated_calibration()
         })
     }
 
-    fn by_tokenize(&mut self) -> Result<TokenCalibration, String> {
+    fn measure_by_tokenize(&mut self) -> Result<TokenCalibration, String> {
         let mut tokenizing = Tokenizing::new(&self.ready.endpoint, &self.ready.model);
-        let mut count = |text: &str| match self.answer(tokenizing.count(text))? {
+        let mut count = |text: &str| match self.await_answer(tokenizing.count(text))? {
             Ok(Some(count)) => Ok(count),
             Ok(None) => Err("it has none".to_owned()),
             Err(failure) => Err(format!("{}: {}", failure.class, failure.message)),
         };
         let found = calibrate(&mut count, usize::MAX).map_err(|error| error.to_string())?;
-        Ok(calibration(CalibrationSource::Server, Some(found)))
+        Ok(to_calibration(CalibrationSource::Server, Some(found)))
     }
 
-    fn by_usage(&mut self) -> Result<TokenCalibration, String> {
+    fn measure_by_usage(&mut self) -> Result<TokenCalibration, String> {
         let mut asked = 0;
         let mut count = |text: &str| {
             asked += 1;
@@ -234,20 +240,21 @@ impl<'a> CalibrationTarget<'a> {
             let counted = found.overhead.saturating_add(1);
             return Err(format!("it reports {counted} tokens for a prompt of one word"));
         }
-        self.say(&format!("prompt lengths calibrated with {asked} small requests"));
-        Ok(calibration(CalibrationSource::Usage, Some(found)))
+        self.note(&format!("prompt lengths calibrated with {asked} small requests"));
+        Ok(to_calibration(CalibrationSource::Usage, Some(found)))
     }
 
     /// What the server adds to a prompt of one message, and to each further message.
-    fn template(&mut self, found: &mut TokenCalibration) {
+    fn measure_template(&mut self, found: &mut TokenCalibration) {
         let Ok(lexicon) = Lexicon::from_costs(&found.costs) else { return };
-        let text = |number| lexicon.text(SHOWN, &mut RandomStream::new(0, Domain::Text, number));
+        let text =
+            |number| lexicon.generate_text(SHOWN, &mut RandomStream::new(0, Domain::Text, number));
         let one = Message::text(Role::User, text(1));
         let system = Message::text(Role::System, text(2));
         match self.prompt_tokens(std::slice::from_ref(&one)) {
             Ok(tokens) if tokens.saturating_sub(SHOWN) > MOST_ADDED => {
                 found.template_tokens = 0;
-                return self.say(&format!(
+                return self.note(&format!(
                     "the server reports {tokens} tokens for a prompt of {SHOWN}, which is impossible: assuming that it adds none"
                 ));
             }
@@ -255,7 +262,7 @@ impl<'a> CalibrationTarget<'a> {
             Err(why) => {
                 let line =
                     format!("cannot tell how many tokens the server adds to a prompt: {why}");
-                return self.say(&line);
+                return self.note(&line);
             }
         }
         // Templates without a system role refuse this; then there is nothing to know.
@@ -272,8 +279,8 @@ impl<'a> CalibrationTarget<'a> {
             messages: messages.to_vec(),
             ..Request::prompt("", Planned::new("length check", SHOWN, Some(1)))
         };
-        let asking = ask(&self.ready.endpoint, &self.ready.dialect, &request);
-        let exchange = self.answer(asking)?;
+        let asking = send_outside_load(&self.ready.endpoint, &self.ready.dialect, &request);
+        let exchange = self.await_answer(asking)?;
         match (exchange.input_tokens, exchange.failure) {
             (Some(count), _) if count.source == TokenSource::Usage => Ok(count.n),
             (_, Some(failure)) => Err(format!("{}: {}", failure.class, failure.message)),
@@ -281,7 +288,7 @@ impl<'a> CalibrationTarget<'a> {
         }
     }
 
-    fn say(&self, line: &str) {
+    fn note(&self, line: &str) {
         self.questions.observer.note(line.to_owned());
     }
 }
@@ -299,7 +306,7 @@ mod tests {
     /// A simulated engine that takes 50 ms to answer.
     fn slow() -> (Plan, Ready) {
         let mut plan = plan_for("mock:ttft=50ms");
-        let ready = readiness::wait(&mut plan).unwrap();
+        let ready = readiness::wait_ready(&mut plan).unwrap();
         (plan, ready)
     }
 
@@ -310,13 +317,13 @@ mod tests {
         let mut target = CalibrationTarget::new(&ready, plan.target.timeout, &asking).unwrap();
         // Fourteen questions take 700 ms at least.
         target.end = now() + Nanos::from_millis(200);
-        assert_eq!(target.by_usage().unwrap_err(), "no result within 60 s");
-        let mut found = estimate();
-        target.template(&mut found);
-        assert_eq!(found, estimate());
+        assert_eq!(target.measure_by_usage().unwrap_err(), "no result within 60 s");
+        let mut found = estimated_calibration();
+        target.measure_template(&mut found);
+        assert_eq!(found, estimated_calibration());
         let asking = questions(&|| true);
         let target = CalibrationTarget::new(&ready, plan.target.timeout, &asking).unwrap();
         let never = std::future::pending::<()>();
-        assert_eq!(target.answer(never).unwrap_err(), "stopped");
+        assert_eq!(target.await_answer(never).unwrap_err(), "stopped");
     }
 }

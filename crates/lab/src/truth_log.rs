@@ -35,7 +35,7 @@ impl TruthLog {
         })?;
         let (sink, records) = sync_channel(QUEUE);
         let writer = std::thread::Builder::new().name("truth".to_owned());
-        let writer = writer.spawn(move || write(log, &records, &*observer));
+        let writer = writer.spawn(move || write_records(log, &records, &*observer));
         Ok((sink, Self(writer.map_err(|error| Failed::internal(error.to_string()))?)))
     }
 
@@ -45,7 +45,11 @@ impl TruthLog {
     }
 }
 
-fn write(mut log: LogWriter, records: &Receiver<RequestRecord>, observer: &dyn Observer) -> u64 {
+fn write_records(
+    mut log: LogWriter,
+    records: &Receiver<RequestRecord>,
+    observer: &dyn Observer,
+) -> u64 {
     let mut flushed = now();
     let mut is_told = false;
     loop {
@@ -61,7 +65,7 @@ fn write(mut log: LogWriter, records: &Receiver<RequestRecord>, observer: &dyn O
         if now() - flushed >= FLUSH_EVERY.into() {
             log.flush();
             flushed = now();
-            if let Some(error) = log.error().filter(|_| !is_told) {
+            if let Some(error) = log.last_error().filter(|_| !is_told) {
                 is_told = true;
                 observer.warn(format!("cannot write the truth log: {error}"));
             }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use goodput_clock::{Timer, now, pin_to};
 use goodput_live::{Answered, Limits, ObservedRequest, Proxy, Settings, Upstream, Witness};
 use goodput_model::{Api, ConnectionPolicy, Exchange, Http, Nanos};
-use goodput_truth::{Timing, TruthServer, instants};
+use goodput_truth::{Timing, TruthServer, instants_in};
 use goodput_wire::{Client, Endpoint};
 
 /// As in the program.
@@ -28,8 +28,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 struct NoWitness;
 
 impl Witness for NoWitness {
-    fn asked(&self, _: ObservedRequest) {}
-    fn answered(&self, _: Answered) {}
+    fn request_seen(&self, _: ObservedRequest) {}
+    fn answer_seen(&self, _: Answered) {}
 }
 
 fn main() {
@@ -162,7 +162,7 @@ fn delays(exchanges: &[Exchange]) -> [Vec<u64>; 2] {
     let mut firsts = Vec::new();
     for exchange in exchanges.iter().skip(exchanges.len() / 5) {
         assert_eq!(exchange.failure, None);
-        let written = instants(exchange.text.as_deref().unwrap());
+        let written = instants_in(exchange.text.as_deref().unwrap());
         tokens.extend(exchange.chunks.iter().zip(written).map(|(c, w)| c.at.0.saturating_sub(w.0)));
         let stamps = exchange.stamps;
         firsts.push((stamps.first_token.unwrap() - stamps.sent_first.unwrap()).0);

@@ -17,11 +17,11 @@ const FIRST_LOOK: Duration = Duration::from_secs(3);
 pub fn is_loop(listen: SocketAddr, upstream: &Upstream) -> bool {
     // A name that cannot be resolved now is said by the first look.
     let addresses = upstream.url.host().to_socket_addrs().into_iter().flatten();
-    addresses.into_iter().any(|address| reaches(address, listen))
+    addresses.into_iter().any(|address| connects_to(address, listen))
 }
 
 /// Whether a connection to `address` would come to who listens at `listen`.
-fn reaches(address: SocketAddr, listen: SocketAddr) -> bool {
+fn connects_to(address: SocketAddr, listen: SocketAddr) -> bool {
     let is_ours = |ip: IpAddr| ip.is_unspecified() || UdpSocket::bind((ip, 0)).is_ok();
     let (to, at) = (address.ip().to_canonical(), listen.ip().to_canonical());
     let is_same = to == at || (to.is_unspecified() && at.is_loopback());
@@ -30,8 +30,8 @@ fn reaches(address: SocketAddr, listen: SocketAddr) -> bool {
 
 /// Why a server does not answer, where it does not: it may still come. A name that cannot be resolved
 /// is an error.
-pub fn first_look(upstream: &Upstream) -> Result<Option<String>, ProxyError> {
-    let endpoint = Arc::new(Endpoint::new(&questions(upstream))?);
+pub fn check_upstream(upstream: &Upstream) -> Result<Option<String>, ProxyError> {
+    let endpoint = Arc::new(Endpoint::new(&probe_settings(upstream))?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let looking = async { tokio::time::timeout(FIRST_LOOK, list_models(&endpoint)).await };
     Ok(match tokio::task::LocalSet::new().block_on(&runtime, looking) {
@@ -43,7 +43,7 @@ pub fn first_look(upstream: &Upstream) -> Result<Option<String>, ProxyError> {
 }
 
 /// How a server is asked whether it is there: without a key, which only clients have.
-fn questions(upstream: &Upstream) -> goodput_wire::EndpointSettings {
+fn probe_settings(upstream: &Upstream) -> goodput_wire::EndpointSettings {
     goodput_wire::EndpointSettings {
         url: upstream.url.clone(),
         api: Api::Chat,

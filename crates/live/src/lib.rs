@@ -20,11 +20,11 @@ mod session;
 pub mod shadow;
 
 pub use error::LiveError;
-pub use first_look::{first_look, is_loop};
+pub use first_look::{check_upstream, is_loop};
 pub use observer::{LiveObserver, ObserverCommand, SilentObserver};
 pub use proxy::{
     Answered, Backend, ConnectionLimit, Drained, Ending, HEALTH, Limits, ObservedRequest,
-    OwnRequest, Proxy, ProxyError, Settings, Tally, TlsFiles, Upstream, Witness, api_of,
+    OwnRequest, Proxy, ProxyError, Settings, Tally, TlsFiles, Upstream, Witness, api_of_request,
 };
 pub use recording::{RecordOptions, Recorded, Recording};
 pub use session::{EndReason, SessionEnd};

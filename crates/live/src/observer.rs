@@ -20,9 +20,9 @@ pub trait LiveObserver: Send + Sync {
     /// A shadow has one more pair.
     fn pair(&self, _pair: &Pair) {}
     /// What the pairs of a shadow say so far.
-    fn so_far(&self, _comparison: &Arc<Comparison>) {}
+    fn comparison_so_far(&self, _comparison: &Arc<Comparison>) {}
     /// A shadow passes nothing more on; its result follows.
-    fn passed(&self) {}
+    fn passing_ended(&self) {}
 }
 
 /// Hears nothing.

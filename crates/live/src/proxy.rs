@@ -36,7 +36,7 @@ mod worker;
 
 pub use backend::{Backend, OwnRequest};
 pub use connection_limit::ConnectionLimit;
-pub use heads::api_of;
+pub use heads::api_of_request;
 pub(crate) use keeping::Allowance;
 pub use said::HEALTH;
 pub use server::{Drained, Proxy, ProxyError};

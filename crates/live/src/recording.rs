@@ -101,7 +101,7 @@ impl Recording {
         let writer = FileNames::new(&output, is_numbered)
             .and_then(|names| RowWriter::new(names, trace, &counts, room, Arc::clone(&observer)))
             .map_err(|error| LiveError::Trace { path: output, error })?;
-        let proxy = match session::start(proxy, Arc::new(capture), &*observer) {
+        let proxy = match session::start_proxy(proxy, Arc::new(capture), &*observer) {
             Ok(proxy) => proxy,
             Err(error) => {
                 writer.discard();
@@ -129,7 +129,7 @@ impl Recording {
         let told = Arc::clone(&orders);
         let writing = std::thread::Builder::new()
             .name("scribe".to_owned())
-            .spawn(move || writer.work(&notes, &told))?;
+            .spawn(move || writer.run(&notes, &told))?;
         let begin = now();
         let mut recorder = TrafficRecorder {
             counts: Arc::clone(&figures.counts),
@@ -142,7 +142,7 @@ impl Recording {
             is_told: false,
             is_mute: false,
         };
-        let end = session::pass(proxy, &mut recorder, commands);
+        let end = session::run_session(proxy, &mut recorder, commands);
         orders.end.store(true, Ordering::Relaxed);
         let written = recorder.writing.take().and_then(|writing| writing.join().ok());
         let written = written.ok_or(LiveError::Broken("the trace writer failed"))?;
@@ -179,7 +179,7 @@ impl TrafficRecorder {
     }
 
     /// Whether a limit says that it is over.
-    fn is_enough(&mut self) -> bool {
+    fn is_limit_reached(&mut self) -> bool {
         if self.end.is_some_and(|end| now() >= end) {
             self.counts.is_over.store(true, Ordering::Relaxed);
         }
@@ -193,7 +193,7 @@ impl TrafficRecorder {
 }
 
 impl ProxySession for TrafficRecorder {
-    fn attend(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool {
+    fn handle_command(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool {
         if command == Some(ObserverCommand::Rotate) {
             self.orders.rotate.store(true, Ordering::Relaxed);
         }
@@ -201,7 +201,7 @@ impl ProxySession for TrafficRecorder {
             self.check_writer();
         }
         self.observer.tick();
-        proxy.is_some() && self.is_enough()
+        proxy.is_some() && self.is_limit_reached()
     }
 
     fn drain(&mut self, proxy: Proxy) -> io::Result<JoinHandle<Drained>> {

@@ -39,13 +39,13 @@ pub struct SessionEnd {
 pub(crate) trait ProxySession {
     /// Attends to commands and to its own limits; of the proxy, while it takes requests. Whether to
     /// stop.
-    fn attend(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool;
+    fn handle_command(&mut self, command: Option<ObserverCommand>, proxy: Option<&Proxy>) -> bool;
     /// Takes no more requests, and waits for answers on a thread of its own.
     fn drain(&mut self, proxy: Proxy) -> std::io::Result<JoinHandle<Drained>>;
 }
 
 /// Starts the proxy, and says where it listens.
-pub(crate) fn start(
+pub(crate) fn start_proxy(
     settings: Settings,
     witness: Arc<dyn Witness>,
     observer: &dyn LiveObserver,
@@ -57,15 +57,15 @@ pub(crate) fn start(
 }
 
 /// Passes on until it is over, and drains.
-pub(crate) fn pass(
+pub(crate) fn run_session(
     proxy: Proxy,
     session: &mut impl ProxySession,
     commands: &Receiver<ObserverCommand>,
 ) -> SessionEnd {
     let mut end = SessionEnd { reason: EndReason::Broken, is_hurried: false, cut: 0 };
     loop {
-        let command = next(commands);
-        let is_enough = session.attend(command, Some(&proxy));
+        let command = next_command(commands);
+        let is_enough = session.handle_command(command, Some(&proxy));
         end.reason = match (proxy.is_running(), command, is_enough) {
             (false, ..) => EndReason::Broken,
             (_, Some(ObserverCommand::Stop), _) => EndReason::Stopped,
@@ -76,8 +76,8 @@ pub(crate) fn pass(
     }
     let Ok(draining) = session.drain(proxy) else { return end };
     while !draining.is_finished() {
-        let command = next(commands);
-        session.attend(command, None);
+        let command = next_command(commands);
+        session.handle_command(command, None);
         if command == Some(ObserverCommand::Stop) {
             end.is_hurried = true;
             return end;
@@ -87,7 +87,7 @@ pub(crate) fn pass(
     end
 }
 
-fn next(commands: &Receiver<ObserverCommand>) -> Option<ObserverCommand> {
+fn next_command(commands: &Receiver<ObserverCommand>) -> Option<ObserverCommand> {
     match commands.recv_timeout(TICK) {
         Ok(command) => Some(command),
         Err(RecvTimeoutError::Timeout) => None,

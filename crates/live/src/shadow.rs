@@ -32,13 +32,13 @@ use crate::session::{self, EndReason, ProxySession};
 use collector::Collector;
 use pairing::Pairing;
 
-pub use figures::{ShadowFigures, percent};
+pub use figures::{ShadowFigures, percent_text};
 pub use half::{CandidateAnswer, Half, HalfSender, MemoryPermit};
 pub use mirror::{
     By, Caps, Dropped, HeadRules, Mirror, MirrorSettings, MirrorStanding, MirrorTally, Rules,
     StopAt,
 };
-pub use store::{PairStore, ShadowPlan, TextPage, read};
+pub use store::{PairStore, ShadowPlan, TextPage, read_shadow};
 
 /// Everything about a shadow.
 pub struct ShadowOptions {
@@ -89,7 +89,7 @@ impl Shadow {
         let mirror = Arc::new(Mirror::start(mirror, halves.clone())?);
         let began = now();
         let witness = Arc::<Mirror>::clone(&mirror);
-        let proxy = session::start(proxy, witness, &*observer)?;
+        let proxy = session::start_proxy(proxy, witness, &*observer)?;
         // An address that cannot be had leaves no folder behind.
         let store = PairStore::create(&folder, plan, page, Arc::clone(&observer))?;
         let figures = Arc::new(ShadowFigures {
@@ -126,10 +126,10 @@ impl Shadow {
     /// Passes on until it is over; what the pairs say.
     pub fn run(self, commands: &Receiver<ObserverCommand>) -> Result<ShadowResult, LiveError> {
         let Self { proxy, collecting, is_over, mut traffic } = self;
-        let end = session::pass(proxy, &mut traffic, commands);
+        let end = session::run_session(proxy, &mut traffic, commands);
         // Requests in flight to the candidate end here.
         traffic.mirror.drain(Duration::ZERO);
-        traffic.observer.passed();
+        traffic.observer.passing_ended();
         is_over.store(true, Ordering::Relaxed);
         let store = collecting.join().map_err(|_| LiveError::Broken("the collector failed"))?;
         let has_end = traffic.end.is_some() || traffic.pairs.is_some();
@@ -139,7 +139,7 @@ impl Shadow {
             EndReason::Stopped | EndReason::Complete => CompareState::Complete,
             EndReason::Broken => CompareState::TargetLost,
         };
-        let (facts, shadow) = traffic.figures.facts(store.plan(), state);
+        let (facts, shadow) = traffic.figures.comparison_facts(store.plan(), state);
         let folder = store.path().to_owned();
         Ok(ShadowResult { comparison: store.finish(facts, &shadow), folder })
     }
@@ -158,13 +158,13 @@ struct ShadowTraffic {
 }
 
 impl ProxySession for ShadowTraffic {
-    fn attend(&mut self, command: Option<ObserverCommand>, _: Option<&Proxy>) -> bool {
+    fn handle_command(&mut self, command: Option<ObserverCommand>, _: Option<&Proxy>) -> bool {
         if command == Some(ObserverCommand::Switch) {
-            self.mirror.switch();
+            self.mirror.toggle();
         }
         self.observer.tick();
         self.end.is_some_and(|end| now() >= end)
-            || self.pairs.is_some_and(|pairs| self.figures.pairs() >= pairs)
+            || self.pairs.is_some_and(|pairs| self.figures.pair_count() >= pairs)
     }
 
     fn drain(&mut self, proxy: Proxy) -> io::Result<JoinHandle<Drained>> {

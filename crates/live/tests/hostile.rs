@@ -17,10 +17,10 @@ fn recorder() -> Recorder {
 /// The row of a body, answered with this text.
 fn row(body: &[u8], said: &str, session: Option<&str>) -> TraceRow {
     let mut recorder = recorder();
-    let question = recorder.asked(Nanos(1), Api::Chat, body, session);
+    let question = recorder.start_row(Nanos(1), Api::Chat, body, session);
     let text = Some(said.to_owned());
     let exchange = Exchange { text, status: Some(200), ..Exchange::default() };
-    recorder.answered(question, Nanos::ZERO, &exchange)
+    recorder.finish_row(question, Nanos::ZERO, &exchange)
 }
 
 fn written(row: &TraceRow) -> String {

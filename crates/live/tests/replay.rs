@@ -57,9 +57,9 @@ fn replayed(plan: &WorkloadPlan, tokenizer: &Tokenizer, sessions: u64) -> Worklo
         let session = workload.session(number).unwrap();
         let body = body(&session.steps[0].requests[0]);
         let at = Nanos(number * 1_000_000_000);
-        let question = recorder.asked(at, Api::Chat, body.as_bytes(), None);
+        let question = recorder.start_row(at, Api::Chat, body.as_bytes(), None);
         let exchange = Exchange { status: Some(200), ..Exchange::default() };
-        writer.write(&recorder.answered(question, Nanos::ZERO, &exchange)).unwrap();
+        writer.write(&recorder.finish_row(question, Nanos::ZERO, &exchange)).unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.jsonl");
@@ -106,7 +106,7 @@ fn a_recorded_workload_has_the_hit_rate_that_was_planned() {
         assert_eq!(first.cached_tokens, Some(hits), "{shared:?}");
         let length = f64::from(first.input_tokens);
         let again = replayed(&plan, &tokenizer, sessions);
-        assert_eq!(again.sessions(), Some(sessions));
+        assert_eq!(again.session_count(), Some(sessions));
         for number in 0..sessions {
             let session = again.session(number).unwrap();
             let planned = &session.steps[0].requests[0].planned;

@@ -42,13 +42,17 @@ pub(crate) struct MockBody {
     length: Option<u64>,
     truth: Option<TruthRecord>,
     /// What a fault has made of it, though it comes to its end.
-    spoilt: Option<ErrorClass>,
+    spoiled: Option<ErrorClass>,
     is_over: bool,
 }
 
 impl MockBody {
     /// An answer in one piece.
-    pub(crate) fn whole(service: &Rc<Service>, under_way: RequestInFlight, bytes: Vec<u8>) -> Self {
+    pub(crate) fn in_one_piece(
+        service: &Rc<Service>,
+        under_way: RequestInFlight,
+        bytes: Vec<u8>,
+    ) -> Self {
         let length = Some(bytes.len() as u64);
         let mut outbox = Outbox::new(EventDelivery::default(), None);
         outbox.push(bytes, 0);
@@ -56,20 +60,20 @@ impl MockBody {
     }
 
     /// An answer in one piece that a fault may delay, cut or slow down.
-    pub(crate) fn troubled(
+    pub(crate) fn with_fault(
         service: &Rc<Service>,
         under_way: RequestInFlight,
         bytes: Vec<u8>,
         injected: &Injected,
     ) -> Self {
         if injected.after_tokens.is_none() && injected.drip.is_none() {
-            return Self::whole(service, under_way, bytes);
+            return Self::in_one_piece(service, under_way, bytes);
         }
         let mut outbox = Outbox::new(EventDelivery::default(), injected.drip);
         let half = bytes.len() / 2;
         outbox.push(bytes[..half].to_vec(), 0);
         if let Some((fault, _)) = injected.after_tokens {
-            outbox.interrupt(piece(fault));
+            outbox.push_interruption(outbox_item(fault));
         }
         outbox.push(bytes[half..].to_vec(), 0);
         outbox.flush();
@@ -77,7 +81,7 @@ impl MockBody {
     }
 
     /// An answer as a stream.
-    pub(crate) fn stream(
+    pub(crate) fn streamed(
         service: &Rc<Service>,
         under_way: RequestInFlight,
         tokens: Box<TokenFeed>,
@@ -101,21 +105,21 @@ impl MockBody {
             tokens,
             length: None,
             truth: None,
-            spoilt: None,
+            spoiled: None,
             is_over: false,
         }
     }
 
     /// A client will find this wrong with the answer.
     #[must_use]
-    pub(crate) fn spoilt(mut self, class: Option<ErrorClass>) -> Self {
-        self.spoilt = class;
+    pub(crate) fn with_expected_error(mut self, class: Option<ErrorClass>) -> Self {
+        self.spoiled = class;
         self
     }
 
     /// What happens to the answer goes on record.
     #[must_use]
-    pub(crate) fn recorded(mut self, truth: Option<TruthRecord>) -> Self {
+    pub(crate) fn with_truth(mut self, truth: Option<TruthRecord>) -> Self {
         self.truth = truth;
         self
     }
@@ -128,10 +132,10 @@ impl MockBody {
             }
             match self.outbox.pop() {
                 Some(OutboxItem::Bytes(bytes, events)) => {
-                    self.count(events);
+                    self.count_events(events);
                     if self.length.is_some() {
                         // hyper never polls past the announced length.
-                        self.ends(self.spoilt);
+                        self.note_end(self.spoiled);
                     }
                     return Poll::Ready(Some(Ok(bytes)));
                 }
@@ -142,19 +146,19 @@ impl MockBody {
                     if fault == OutboxItem::Reset {
                         self.under_way.line().reset();
                     }
-                    self.ends(Some(ErrorClass::Cut));
+                    self.note_end(Some(ErrorClass::Cut));
                     return Poll::Ready(Some(Err(BrokenOff)));
                 }
                 None => match &mut self.tokens {
                     Some(tokens) if !tokens.is_over => {
                         ready!(tokens.poll(cx, &mut self.outbox));
-                        self.spoilt = tokens.spoilt();
-                        if let Some((truth, class)) = self.truth.as_mut().zip(self.spoilt) {
-                            truth.fails(class, ON_PURPOSE.to_owned());
+                        self.spoiled = tokens.expected_error();
+                        if let Some((truth, class)) = self.truth.as_mut().zip(self.spoiled) {
+                            truth.note_failure(class, ON_PURPOSE.to_owned());
                         }
                     }
                     _ => {
-                        self.ends(self.spoilt);
+                        self.note_end(self.spoiled);
                         return Poll::Ready(None);
                     }
                 },
@@ -163,7 +167,7 @@ impl MockBody {
     }
 
     /// Token events leave now.
-    fn count(&mut self, events: usize) {
+    fn count_events(&mut self, events: usize) {
         let Some(tokens) = self.tokens.as_mut().filter(|_| events > 0) else { return };
         let at = now();
         for _ in 0..events {
@@ -171,26 +175,26 @@ impl MockBody {
             let line = self.under_way.line();
             // On a shared line a stream may wait for its client where the socket does not show it.
             let is_ours = tokens.is_on_time && (mark.awaited || !line.is_shared.get());
-            self.service.left(is_ours.then(|| at - line.writable_since(mark.due)));
+            self.service.note_event_left(is_ours.then(|| at - line.writable_since(mark.due)));
             if let Some(truth) = &mut self.truth {
-                truth.tokens(tokens.chunk(at, &mark, events > 1));
-                truth.note(|record| record.exchange.stamps.dispatched = mark.admitted);
+                truth.note_tokens(tokens.chunk_record(at, &mark, events > 1));
+                truth.change(|record| record.exchange.stamps.dispatched = mark.admitted);
             }
         }
     }
 
-    fn ends(&mut self, class: Option<ErrorClass>) {
+    fn note_end(&mut self, class: Option<ErrorClass>) {
         self.is_over = true;
         let Some(mut truth) = self.truth.take() else { return };
         if let Some(tokens) = &self.tokens {
-            let cached = tokens.cached();
-            truth.note(|record| record.exchange.cached_tokens = Some(cached));
+            let cached = tokens.cached_tokens();
+            truth.change(|record| record.exchange.cached_tokens = Some(cached));
         }
-        truth.ends(class.map(|class| (class, ON_PURPOSE.to_owned())));
+        truth.note_end(class.map(|class| (class, ON_PURPOSE.to_owned())));
     }
 }
 
-fn piece(fault: AfterTokens) -> OutboxItem {
+fn outbox_item(fault: AfterTokens) -> OutboxItem {
     match fault {
         AfterTokens::Reset => OutboxItem::Reset,
         AfterTokens::Cut => OutboxItem::Cut,
@@ -248,7 +252,7 @@ impl TokenFeed {
                 // A fault that is counted happens: at the latest before the finish reason.
                 At::Tokens(tokens) => tokens.min(total),
             };
-            (after, piece(fault))
+            (after, outbox_item(fault))
         });
         let new = |plan| PendingChoice { plan, sent: 0, has_started: false, cached: 0 };
         let choices: Vec<_> = plans.into_iter().map(new).collect();
@@ -278,7 +282,7 @@ impl TokenFeed {
             let mut fault = self.fault_due();
             if fault.is_none() {
                 let before = self.marks.len();
-                self.write(&emission, &mut bytes);
+                self.write_emission(&emission, &mut bytes);
                 events += self.marks.len() - before;
                 fault = self.fault_due();
             }
@@ -287,10 +291,10 @@ impl TokenFeed {
                     outbox.push(std::mem::take(&mut bytes), std::mem::take(&mut events));
                 }
                 self.is_over |= piece == OutboxItem::Reset || piece == OutboxItem::Cut;
-                outbox.interrupt(piece);
+                outbox.push_interruption(piece);
             }
             if !self.is_over {
-                self.finish(&emission, &mut bytes);
+                self.write_end(&emission, &mut bytes);
             }
             if !outbox.is_plain() && !bytes.is_empty() {
                 outbox.push(std::mem::take(&mut bytes), std::mem::take(&mut events));
@@ -311,15 +315,15 @@ impl TokenFeed {
         self.fault.take_if(|(after, _)| sent >= *after).map(|(_, piece)| piece)
     }
 
-    fn write(&mut self, emission: &Emission, out: &mut Vec<u8>) {
+    fn write_emission(&mut self, emission: &Emission, out: &mut Vec<u8>) {
         let Some(choice) = self.choices.get_mut(emission.choice as usize) else { return };
         if !choice.has_started {
             choice.has_started = true;
             choice.cached = emission.cached_tokens;
-            self.writer.role(emission.choice, out);
+            self.writer.write_role(emission.choice, out);
         }
         if emission.new_tokens > 0 {
-            self.writer.tokens(emission.choice, choice.sent, emission.new_tokens, out);
+            self.writer.write_tokens(emission.choice, choice.sent, emission.new_tokens, out);
             let end = choice.sent + emission.new_tokens;
             // An error ends the tokens.
             let tokens = self.writer.quirks.error_at.map_or(end, |at| end.min(at)) - choice.sent;
@@ -339,23 +343,23 @@ impl TokenFeed {
     }
 
     /// Writes what follows the last token of a choice, and of all.
-    fn finish(&mut self, emission: &Emission, out: &mut Vec<u8>) {
+    fn write_end(&mut self, emission: &Emission, out: &mut Vec<u8>) {
         if emission.finished {
             self.open -= 1;
             if !self.writer.quirks.no_finish {
-                self.writer.finish(emission.choice, out);
+                self.writer.write_finish(emission.choice, out);
             }
         }
         if self.open == 0 {
-            self.writer.cached = self.cached();
-            self.writer.usage(out);
-            self.writer.done(out);
+            self.writer.cached = self.cached_tokens();
+            self.writer.write_usage(out);
+            self.writer.write_done(out);
         }
         self.is_over = self.open == 0 || self.writer.is_over();
     }
 
     /// What a client will find wrong with what has been written.
-    fn spoilt(&self) -> Option<ErrorClass> {
+    fn expected_error(&self) -> Option<ErrorClass> {
         let sent = |choice: &PendingChoice| choice.sent;
         let most = self.choices.iter().map(sent).max().unwrap_or(0);
         if self.writer.quirks.truncated_json_at.is_some_and(|at| at < most) {
@@ -370,13 +374,13 @@ impl TokenFeed {
     }
 
     /// Tokens of the prompts that came from the cache; each prompt counts once.
-    fn cached(&self) -> u32 {
+    fn cached_tokens(&self) -> u32 {
         self.choices.iter().step_by(self.n).map(|choice| choice.cached).sum()
     }
 
-    fn chunk(&self, at: Nanos, mark: &PendingEvent, coalesced: bool) -> Chunk {
+    fn chunk_record(&self, at: Nanos, mark: &PendingEvent, coalesced: bool) -> Chunk {
         let plan = self.choices.get(mark.choice as usize).map(|choice| &choice.plan);
-        let text = |index| plan.map_or(0, |plan| plan.piece(index).len());
+        let text = |index| plan.map_or(0, |plan| plan.token_text(index).len());
         Chunk {
             at,
             tokens: Some(mark.tokens),
@@ -395,7 +399,7 @@ pub(crate) fn note_plan(
     prompt_tokens: u32,
     plans: &[AnswerPlan],
 ) {
-    truth.note(|record| {
+    truth.change(|record| {
         record.planned.class = class.into();
         record.planned.input_tokens = prompt_tokens;
         record.planned.output_tokens = Some(plans.iter().map(|plan| plan.tokens).sum());

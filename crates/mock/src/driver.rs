@@ -16,7 +16,7 @@ use goodput_model::Nanos;
 use goodput_sim::{Gauges, Output, Profile, QueueFull, SimEngine, SimJob};
 use tokio::sync::Notify;
 
-use crate::api::{Finish, token_of};
+use crate::api::{Finish, token_at};
 use crate::metrics::{FinishReason, Finished, MockMetrics};
 use crate::spin_budget::SpinBudget;
 
@@ -72,7 +72,7 @@ impl EngineDriver {
         metrics: Rc<RefCell<MockMetrics>>,
     ) -> io::Result<Rc<Self>> {
         Ok(Rc::new(Self {
-            engine: RefCell::new(SimEngine::new(profile, seed, token_of)),
+            engine: RefCell::new(SimEngine::new(profile, seed, token_at)),
             timer: Timer::new()?,
             changed: Notify::new(),
             tracks: RefCell::default(),
@@ -104,15 +104,15 @@ impl EngineDriver {
     /// millisecond late. That costs processor time, so there is a limit to its share, and a server
     /// with much to do goes without; it is rarely asleep anyway.
     async fn wait_until(&self, at: Nanos) {
-        self.timer.sleep_until(at - self.vigil.lead()).await;
-        let _awake = self.vigil.begin();
+        self.timer.sleep_until(at - self.vigil.wake_lead()).await;
+        let _awake = self.vigil.begin_awake();
         while now() < at {
             tokio::task::yield_now().await;
         }
     }
 
     /// The whole server stands still for so long: the model as well as the sockets.
-    pub(crate) fn stand_still(&self, length: Nanos) {
+    pub(crate) fn pause(&self, length: Nanos) {
         let from = now();
         self.advance(from);
         self.engine.borrow_mut().hold(from, length);
@@ -151,7 +151,7 @@ impl EngineDriver {
             let job = SimJob { id, prompt, output_tokens, answer_seed };
             // Dropping the ticket takes back the choices that were accepted before.
             self.engine.borrow_mut().submit(arrived, job)?;
-            self.metrics.borrow_mut().arrived();
+            self.metrics.borrow_mut().count_arrival();
             self.tracks.borrow_mut().insert(id, track);
             ticket.jobs.push(id);
         }
@@ -174,7 +174,7 @@ impl EngineDriver {
         let mut tracks = self.tracks.borrow_mut();
         for output in outputs.drain(..) {
             let Some(track) = tracks.get_mut(&output.id) else { continue };
-            track.count(&output, &mut self.metrics.borrow_mut());
+            track.count_output(&output, &mut self.metrics.borrow_mut());
             track.flow.push(Emission::new(track.choice, &output));
             if output.finished {
                 tracks.remove(&output.id);
@@ -185,21 +185,21 @@ impl EngineDriver {
 }
 
 impl Track {
-    fn count(&mut self, output: &Output, metrics: &mut MockMetrics) {
+    fn count_output(&mut self, output: &Output, metrics: &mut MockMetrics) {
         if self.first_token.is_none() {
             self.prefill = output.at - output.admitted;
             let (tokens, cached) = (self.prompt_tokens, output.cached_tokens);
             let queue = output.admitted - self.arrived;
-            metrics.prefilled(u64::from(tokens), u64::from(cached), queue, self.prefill);
+            metrics.add_prefill(u64::from(tokens), u64::from(cached), queue, self.prefill);
         }
         if output.new_tokens > 0 {
             match self.first_token {
                 None => {
                     self.first_token = Some(output.at);
-                    metrics.first_token(output.at - self.arrived);
+                    metrics.add_first_token(output.at - self.arrived);
                 }
                 Some(_) => {
-                    metrics.tokens(u64::from(output.new_tokens), output.at - self.last_token);
+                    metrics.add_tokens(u64::from(output.new_tokens), output.at - self.last_token);
                 }
             }
             self.last_token = output.at;
@@ -211,11 +211,11 @@ impl Track {
                 Finish::Length => FinishReason::Length,
                 Finish::ToolCalls => FinishReason::ToolCalls,
             };
-            metrics.finished(&self.finished(reason, output.at, output.cached_tokens));
+            metrics.add_finished(&self.finished_request(reason, output.at, output.cached_tokens));
         }
     }
 
-    fn finished(&self, reason: FinishReason, at: Nanos, cached_tokens: u32) -> Finished {
+    fn finished_request(&self, reason: FinishReason, at: Nanos, cached_tokens: u32) -> Finished {
         Finished {
             reason,
             e2e: at - self.arrived,
@@ -267,8 +267,8 @@ impl Drop for Ticket {
         for id in &self.jobs {
             if let Some(track) = tracks.remove(id) {
                 self.driver.engine.borrow_mut().cancel(*id);
-                let end = track.finished(FinishReason::Abort, now(), 0);
-                self.driver.metrics.borrow_mut().finished(&end);
+                let end = track.finished_request(FinishReason::Abort, now(), 0);
+                self.driver.metrics.borrow_mut().add_finished(&end);
                 is_given_up = true;
             }
         }

@@ -170,7 +170,7 @@ impl Faults {
     /// A fault that takes the place of the answer suppresses all others; of several faults for the
     /// same place the first in the list happens. What is suppressed is not in `kinds`.
     pub fn for_request(&self, id: u64, since_start: Nanos) -> Injected {
-        let mut hits = self.hits(id, since_start);
+        let mut hits = self.faults_for(id, since_start);
         let mut injected = Injected::default();
         if hits.is_empty() {
             return injected;
@@ -188,12 +188,12 @@ impl Faults {
     }
 
     /// The faults that this request meets, in the order of the list.
-    fn hits(&self, id: u64, since_start: Nanos) -> Vec<FaultKind> {
+    fn faults_for(&self, id: u64, since_start: Nanos) -> Vec<FaultKind> {
         let mut stream = self.is_drawn.then(|| RandomStream::new(self.seed, Domain::Faults, id));
         let mut hits = Vec::new();
         for fault in &self.list {
             // One draw for each fault, used or not: a change to one does not move the others.
-            let draw = stream.as_mut().map_or(0.0, RandomStream::unit);
+            let draw = stream.as_mut().map_or(0.0, RandomStream::next_unit);
             let is_shared = match fault.share {
                 FaultShare::Every => true,
                 FaultShare::Percent(percent) => draw * 100.0 < percent,
@@ -201,7 +201,7 @@ impl Faults {
                 FaultShare::OneIn(every) => id.checked_rem(every) == every.checked_sub(1),
             };
             let is_now = fault.window.contains(since_start);
-            if is_shared && is_now && !fault.kind.is_of_connections() {
+            if is_shared && is_now && !fault.kind.affects_connections() {
                 hits.push(fault.kind);
             }
         }
@@ -209,7 +209,7 @@ impl Faults {
     }
 
     /// What happens to connections and to the whole server.
-    pub fn connection(&self) -> Connections {
+    pub fn connection_faults(&self) -> Connections {
         let mut connections = Connections::default();
         for MockFault { kind, window, .. } in self.list.iter().copied() {
             match kind {
@@ -232,14 +232,16 @@ impl Injected {
         let needs_tokens = self.after_tokens.is_some() || self.truncated_json || self.error_event;
         let quirks = &mut self.quirks;
         match kind {
-            FaultKind::Status(status, retry_after) => fill(&mut self.status, (status, retry_after)),
-            FaultKind::Reset => fill(&mut self.before_headers, BeforeHeaders::Reset),
-            FaultKind::Html => fill(&mut self.before_headers, BeforeHeaders::Html),
-            FaultKind::BadHttp => fill(&mut self.before_headers, BeforeHeaders::BadHttp),
-            FaultKind::SlowHeaders(time) => fill(&mut self.slow_headers, time),
+            FaultKind::Status(status, retry_after) => {
+                set_once(&mut self.status, (status, retry_after))
+            }
+            FaultKind::Reset => set_once(&mut self.before_headers, BeforeHeaders::Reset),
+            FaultKind::Html => set_once(&mut self.before_headers, BeforeHeaders::Html),
+            FaultKind::BadHttp => set_once(&mut self.before_headers, BeforeHeaders::BadHttp),
+            FaultKind::SlowHeaders(time) => set_once(&mut self.slow_headers, time),
             // An answer without tokens has no place between them.
             FaultKind::Empty if needs_tokens => false,
-            FaultKind::Empty => set(&mut self.empty),
+            FaultKind::Empty => set_flag(&mut self.empty),
             FaultKind::ResetMidstream(_)
             | FaultKind::Cut(_)
             | FaultKind::Stall(_)
@@ -249,30 +251,32 @@ impl Injected {
             {
                 false
             }
-            FaultKind::ResetMidstream(at) => fill(&mut self.after_tokens, (AfterTokens::Reset, at)),
-            FaultKind::Cut(at) => fill(&mut self.after_tokens, (AfterTokens::Cut, at)),
-            FaultKind::Stall(time) => {
-                fill(&mut self.after_tokens, (AfterTokens::Stall(time), At::Half))
+            FaultKind::ResetMidstream(at) => {
+                set_once(&mut self.after_tokens, (AfterTokens::Reset, at))
             }
-            FaultKind::Drip(bytes, wait) => fill(&mut self.drip, (bytes, wait)),
+            FaultKind::Cut(at) => set_once(&mut self.after_tokens, (AfterTokens::Cut, at)),
+            FaultKind::Stall(time) => {
+                set_once(&mut self.after_tokens, (AfterTokens::Stall(time), At::Half))
+            }
+            FaultKind::Drip(bytes, wait) => set_once(&mut self.drip, (bytes, wait)),
             // Both are done to the same event.
             FaultKind::TruncatedJson if self.error_event => false,
-            FaultKind::TruncatedJson => set(&mut self.truncated_json),
+            FaultKind::TruncatedJson => set_flag(&mut self.truncated_json),
             FaultKind::ErrorEvent if self.truncated_json => false,
-            FaultKind::ErrorEvent => set(&mut self.error_event),
-            FaultKind::EarlyEos => set(&mut self.early_eos),
-            FaultKind::IgnoresIgnoreEos => set(&mut self.ignores_ignore_eos),
-            FaultKind::NoFinish => set(&mut quirks.no_finish),
+            FaultKind::ErrorEvent => set_flag(&mut self.error_event),
+            FaultKind::EarlyEos => set_flag(&mut self.early_eos),
+            FaultKind::IgnoresIgnoreEos => set_flag(&mut self.ignores_ignore_eos),
+            FaultKind::NoFinish => set_flag(&mut quirks.no_finish),
             FaultKind::WrongUsage if quirks.no_usage => false,
-            FaultKind::WrongUsage => set(&mut quirks.wrong_usage),
+            FaultKind::WrongUsage => set_flag(&mut quirks.wrong_usage),
             FaultKind::NoUsage if quirks.wrong_usage => false,
-            FaultKind::NoUsage => set(&mut quirks.no_usage),
-            FaultKind::NoDone => set(&mut quirks.no_done),
-            FaultKind::Crlf => set(&mut quirks.crlf),
-            FaultKind::Pings => set(&mut quirks.pings),
-            FaultKind::NoSpace => set(&mut quirks.no_space),
-            FaultKind::Cumulative => set(&mut quirks.cumulative),
-            FaultKind::HugeEvent(bytes) => fill(&mut quirks.huge_event, bytes),
+            FaultKind::NoUsage => set_flag(&mut quirks.no_usage),
+            FaultKind::NoDone => set_flag(&mut quirks.no_done),
+            FaultKind::Crlf => set_flag(&mut quirks.crlf),
+            FaultKind::Pings => set_flag(&mut quirks.pings),
+            FaultKind::NoSpace => set_flag(&mut quirks.no_space),
+            FaultKind::Cumulative => set_flag(&mut quirks.cumulative),
+            FaultKind::HugeEvent(bytes) => set_once(&mut quirks.huge_event, bytes),
             // Two of one kind have one label, and only the first comes here.
             FaultKind::Role(role) => {
                 quirks.role = role;
@@ -288,7 +292,7 @@ impl Injected {
             }
             FaultKind::SplitUtf8 => {
                 quirks.utf8 = true;
-                set(&mut self.delivery.split_utf8)
+                set_flag(&mut self.delivery.split_utf8)
             }
             FaultKind::Refuse
             | FaultKind::SlowAccept(_)
@@ -298,12 +302,12 @@ impl Injected {
     }
 }
 
-fn set(flag: &mut bool) -> bool {
+fn set_flag(flag: &mut bool) -> bool {
     *flag = true;
     true
 }
 
-fn fill<T>(place: &mut Option<T>, value: T) -> bool {
+fn set_once<T>(place: &mut Option<T>, value: T) -> bool {
     let is_free = place.is_none();
     if is_free {
         *place = Some(value);
@@ -314,16 +318,16 @@ fn fill<T>(place: &mut Option<T>, value: T) -> bool {
 impl Connections {
     /// How long a connection accepted now waits.
     pub fn accept_delay(&self, since_start: Nanos) -> Option<Nanos> {
-        first(&self.slow_accept, since_start)
+        first_active(&self.slow_accept, since_start)
     }
 
     /// After how many requests a connection accepted now ends.
     pub fn request_limit(&self, since_start: Nanos) -> Option<u32> {
-        first(&self.close_after, since_start)
+        first_active(&self.close_after, since_start)
     }
 }
 
-fn first<T: Copy>(settings: &[(T, FaultWindow)], since_start: Nanos) -> Option<T> {
+fn first_active<T: Copy>(settings: &[(T, FaultWindow)], since_start: Nanos) -> Option<T> {
     settings.iter().find(|(_, window)| window.contains(since_start)).map(|(value, _)| *value)
 }
 

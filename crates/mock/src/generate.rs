@@ -13,13 +13,13 @@ use hyper::body::Incoming;
 use crate::answer::{BrokenOff, MockBody, ON_PURPOSE, TokenFeed, note_plan};
 use crate::api::{
     self, AnswerBehavior, AnswerKind, AnswerPlan, ApiRefusal, CheckedRequest, MOST_TOKENS,
-    StreamWriter, plan,
+    StreamWriter, plan_answer,
 };
 use crate::driver::{EngineOrder, Ticket};
 use crate::faults::{BeforeHeaders, Injected, Label, Needs};
 use crate::line::{MockConnection, RequestInFlight};
-use crate::reading::read;
-use crate::routes::{Reply, reply};
+use crate::reading::read_body;
+use crate::routes::{Reply, build_reply};
 use crate::service::Service;
 use crate::truth::TruthRecord;
 
@@ -60,42 +60,42 @@ impl Service {
     ) -> Result<Reply, BrokenOff> {
         let id = request.headers().get("x-request-id").and_then(|id| id.to_str().ok());
         let id = id.map(str::to_owned);
-        let body = match read(request, &self.bodies, self.settings.patience).await {
+        let body = match read_body(request, &self.bodies, self.settings.patience).await {
             Ok(body) => body,
             Err(refusal) => return Ok(self.refuse_unread(under_way, &refusal)),
         };
         let mut asked = self.register(under_way, id);
         let line = asked.under_way.line().number;
-        asked.note(|truth| {
-            truth.note(|record| {
+        asked.change_truth(|truth| {
+            truth.change(|record| {
                 record.exchange.body_bytes = body.len() as u64;
                 record.exchange.connection = line;
             });
         });
-        let ask = CheckedRequest::read(kind, &body, &self.rules());
+        let ask = CheckedRequest::read(kind, &body, &self.request_rules());
         // Answers may wait for long, and bodies are large.
         drop(body);
         if let Some(length) = asked.injected.slow_headers {
-            self.happened(Label::Named("slow-headers"));
+            self.count_fault(Label::Named("slow-headers"));
             self.timer().sleep_until(now() + length).await;
         }
         if let Some(fault) = asked.injected.before_headers {
-            return self.spoil(asked, fault);
+            return self.answer_with_fault(asked, fault);
         }
         let line = Rc::clone(asked.under_way.line());
         let outcome = tokio::select! {
             // What is answered at once needs no timer.
             biased;
-            outcome = self.serve(ask, &mut asked) => outcome,
-            () = self.until_gone(&line) => return Err(BrokenOff),
+            outcome = self.start_answer(ask, &mut asked) => outcome,
+            () = self.wait_until_gone(&line) => return Err(BrokenOff),
         };
         match outcome {
-            Ok(made) => Ok(self.begin(made, asked)),
+            Ok(made) => Ok(self.begin_answer(made, asked)),
             Err(refusal) => {
                 let status = refusal.status.as_u16();
-                asked.note(|truth| {
-                    truth.headers(status);
-                    truth.ends(Some((ErrorClass::Http(status), refusal.message.clone())));
+                asked.change_truth(|truth| {
+                    truth.note_headers(status);
+                    truth.note_end(Some((ErrorClass::Http(status), refusal.message.clone())));
                 });
                 Ok(self.refuse(asked.under_way, &refusal))
             }
@@ -103,7 +103,7 @@ impl Service {
     }
 
     /// Waits until the client has gone.
-    async fn until_gone(&self, line: &MockConnection) {
+    async fn wait_until_gone(&self, line: &MockConnection) {
         loop {
             self.timer().sleep_until(now() + BETWEEN_LOOKS).await;
             if line.is_gone() {
@@ -131,18 +131,18 @@ impl Service {
             (None, _) | (_, Needs::Nothing) => true,
             (Some(ask), Needs::Text) => ask.kind != AnswerKind::Embedding,
             (Some(ask), Needs::Stream) => ask.stream && ask.kind != AnswerKind::Embedding,
-            (Some(ask), Needs::Orders) => is_told(ask),
+            (Some(ask), Needs::Orders) => has_fixed_length(ask),
         };
         let kinds = injected.kinds.iter().copied();
         // That one has been counted when it happened.
         let kinds = kinds.filter(|label| *label != Label::Named("slow-headers"));
-        for label in kinds.filter(|label| happens(label.needs())) {
-            self.happened(label);
+        for label in kinds.filter(|label| happens(label.required_answer())) {
+            self.count_fault(label);
         }
     }
 
     /// Something else than an answer.
-    fn spoil(
+    fn answer_with_fault(
         self: &Rc<Self>,
         mut asked: ReceivedRequest,
         fault: BeforeHeaders,
@@ -153,17 +153,17 @@ impl Service {
             BeforeHeaders::BadHttp => ErrorClass::BadHttp,
         };
         self.count_faults(&asked.injected, None);
-        asked.note(|truth| {
+        asked.change_truth(|truth| {
             if fault == BeforeHeaders::Html {
-                truth.headers(200);
+                truth.note_headers(200);
             }
-            truth.ends(Some((class, ON_PURPOSE.to_owned())));
+            truth.note_end(Some((class, ON_PURPOSE.to_owned())));
         });
         let line = Rc::clone(asked.under_way.line());
         match fault {
             BeforeHeaders::Html => {
-                let answer = MockBody::whole(self, asked.under_way, PAGE.to_vec());
-                return Ok(reply(StatusCode::OK, "text/html; charset=utf-8", answer));
+                let answer = MockBody::in_one_piece(self, asked.under_way, PAGE.to_vec());
+                return Ok(build_reply(StatusCode::OK, "text/html; charset=utf-8", answer));
             }
             BeforeHeaders::Reset => line.reset(),
             BeforeHeaders::BadHttp => {
@@ -175,45 +175,50 @@ impl Service {
     }
 
     /// Hands what is asked to the engine, and waits until the answer may begin.
-    async fn serve(
+    async fn start_answer(
         &self,
         ask: Result<CheckedRequest, ApiRefusal>,
         asked: &mut ReceivedRequest,
     ) -> Result<ReadyAnswer, ApiRefusal> {
         if let Some((status, retry_after)) = asked.injected.status {
             self.count_faults(&asked.injected, None);
-            return Err(on_purpose(status, retry_after));
+            return Err(injected_refusal(status, retry_after));
         }
         let mut ask = ask?;
         let kind = ask.kind;
         ask.salt = self.settings.seed ^ asked.number.rotate_left(32);
-        let (plans, behavior) = self.plan(&ask, &asked.injected);
-        asked.note(|truth| note_plan(truth, class(kind), ask.prompt_tokens(), &plans));
+        let (plans, behavior) = self.plan_answers(&ask, &asked.injected);
+        asked
+            .change_truth(|truth| note_plan(truth, truth_class(kind), ask.prompt_tokens(), &plans));
         let ticket = self.submit(&ask, &plans, asked.number)?;
         self.count_faults(&asked.injected, Some(&ask));
-        let head = self.head(asked.number);
+        let head = self.event_head(asked.number);
         if ask.stream && kind != AnswerKind::Embedding {
             let writer = StreamWriter::new(&head, &ask, plans.clone(), &behavior);
             let after_tokens = asked.injected.after_tokens;
             let tokens = TokenFeed::new(ticket, writer, plans, ask.n, after_tokens);
             return Ok(ReadyAnswer::Stream(Box::new(tokens)));
         }
-        let cached = finished(&ticket, &ask, asked).await;
+        let cached = wait_for_end(&ticket, &ask, asked).await;
         let mut bytes = match kind {
-            AnswerKind::Embedding => api::embeddings(&head, &ask),
-            _ => api::whole(&head, &ask, &plans, &behavior, cached),
+            AnswerKind::Embedding => api::embeddings_response(&head, &ask),
+            _ => api::whole_answer(&head, &ask, &plans, &behavior, cached),
         };
         if asked.injected.error_event {
-            bytes = on_purpose(500, None).body();
+            bytes = injected_refusal(500, None).body();
         }
         if asked.injected.truncated_json {
             bytes.truncate(bytes.len() / 2);
         }
-        Ok(ReadyAnswer::Whole(bytes, spoilt_whole(kind, &asked.injected)))
+        Ok(ReadyAnswer::Whole(bytes, expected_error(kind, &asked.injected)))
     }
 
     /// What the choices of a request will be.
-    fn plan(&self, ask: &CheckedRequest, injected: &Injected) -> (Vec<AnswerPlan>, AnswerBehavior) {
+    fn plan_answers(
+        &self,
+        ask: &CheckedRequest,
+        injected: &Injected,
+    ) -> (Vec<AnswerPlan>, AnswerBehavior) {
         let answer = self.settings.profile.answer;
         // However long answers are by nature, all of them together must fit into memory.
         let most = (MOST_TOKENS / u64::from(ask.choices().max(1))) as u32;
@@ -237,14 +242,14 @@ impl Service {
             }
             (0..)
                 .zip(&natural)
-                .map(|(choice, natural)| plan(ask, choice, *natural, behavior))
+                .map(|(choice, natural)| plan_answer(ask, choice, *natural, behavior))
                 .collect()
         };
         let half = |plans: &[AnswerPlan]| plans.first().map_or(0, |plan| plan.tokens / 2);
         let mut made = plans(&behavior);
         if injected.empty {
             behavior.quirks.early_eos_at = Some(0);
-        } else if injected.early_eos || (injected.ignores_ignore_eos && is_told(ask)) {
+        } else if injected.early_eos || (injected.ignores_ignore_eos && has_fixed_length(ask)) {
             behavior.quirks.early_eos_at = Some(half(&made).max(1));
         }
         if behavior.quirks.early_eos_at.is_some() {
@@ -284,18 +289,20 @@ impl Service {
     }
 
     /// Status and headers of an answer.
-    fn begin(self: &Rc<Self>, made: ReadyAnswer, mut asked: ReceivedRequest) -> Reply {
-        asked.note(|truth| truth.headers(200));
+    fn begin_answer(self: &Rc<Self>, made: ReadyAnswer, mut asked: ReceivedRequest) -> Reply {
+        asked.change_truth(|truth| truth.note_headers(200));
         let ReceivedRequest { injected, under_way, truth, .. } = asked;
         match made {
-            ReadyAnswer::Whole(bytes, spoilt) => {
-                let answer = MockBody::troubled(self, under_way, bytes, &injected);
-                let answer = answer.spoilt(spoilt).recorded(truth);
-                reply(StatusCode::OK, "application/json", answer)
+            ReadyAnswer::Whole(bytes, spoiled) => {
+                let answer = MockBody::with_fault(self, under_way, bytes, &injected);
+                let answer = answer.with_expected_error(spoiled).with_truth(truth);
+                build_reply(StatusCode::OK, "application/json", answer)
             }
             ReadyAnswer::Stream(tokens) => {
-                let answer = MockBody::stream(self, under_way, tokens, &injected).recorded(truth);
-                let mut reply = reply(StatusCode::OK, "text/event-stream; charset=utf-8", answer);
+                let answer =
+                    MockBody::streamed(self, under_way, tokens, &injected).with_truth(truth);
+                let mut reply =
+                    build_reply(StatusCode::OK, "text/event-stream; charset=utf-8", answer);
                 let no_cache = HeaderValue::from_static("no-cache");
                 reply.headers_mut().insert(header::CACHE_CONTROL, no_cache);
                 reply
@@ -305,7 +312,7 @@ impl Service {
 }
 
 impl ReceivedRequest {
-    fn note(&mut self, change: impl FnOnce(&mut TruthRecord)) {
+    fn change_truth(&mut self, change: impl FnOnce(&mut TruthRecord)) {
         if let Some(truth) = &mut self.truth {
             change(truth);
         }
@@ -314,15 +321,15 @@ impl ReceivedRequest {
 
 /// Waits for the end of an answer in one piece. Returns the tokens of its prompts that came from
 /// the cache.
-async fn finished(ticket: &Ticket, ask: &CheckedRequest, asked: &mut ReceivedRequest) -> u32 {
+async fn wait_for_end(ticket: &Ticket, ask: &CheckedRequest, asked: &mut ReceivedRequest) -> u32 {
     let (mut open, mut cached) = (ask.choices(), 0);
     while open > 0 {
         let emission = ticket.next().await;
         if emission.finished {
             open -= 1;
             cached += if emission.choice % ask.n.max(1) == 0 { emission.cached_tokens } else { 0 };
-            asked.note(|truth| {
-                truth.note(|record| {
+            asked.change_truth(|truth| {
+                truth.change(|record| {
                     let began = &mut record.exchange.stamps.dispatched;
                     *began = match *began {
                         Nanos::ZERO => emission.admitted,
@@ -340,12 +347,12 @@ async fn finished(ticket: &Ticket, ask: &CheckedRequest, asked: &mut ReceivedReq
 }
 
 /// Whether all of its tokens are wanted, whatever the model says.
-fn is_told(ask: &CheckedRequest) -> bool {
+fn has_fixed_length(ask: &CheckedRequest) -> bool {
     ask.ignore_eos || ask.min_tokens > 0
 }
 
 /// What a client finds wrong with an answer in one piece.
-fn spoilt_whole(kind: AnswerKind, injected: &Injected) -> Option<ErrorClass> {
+fn expected_error(kind: AnswerKind, injected: &Injected) -> Option<ErrorClass> {
     let has_text = kind != AnswerKind::Embedding;
     let found = [
         (injected.error_event, ErrorClass::StreamError),
@@ -357,7 +364,7 @@ fn spoilt_whole(kind: AnswerKind, injected: &Injected) -> Option<ErrorClass> {
 }
 
 /// The class that the truth log gives a request.
-fn class(kind: AnswerKind) -> &'static str {
+fn truth_class(kind: AnswerKind) -> &'static str {
     match kind {
         AnswerKind::Chat => "chat",
         AnswerKind::Completion => "completion",
@@ -366,17 +373,17 @@ fn class(kind: AnswerKind) -> &'static str {
 }
 
 /// The refusal that a fault asks for.
-fn on_purpose(status: u16, retry_after: Option<u32>) -> ApiRefusal {
+fn injected_refusal(status: u16, retry_after: Option<u32>) -> ApiRefusal {
     match status {
-        401 => ApiRefusal::key("refused on purpose"),
+        401 => ApiRefusal::unauthorized("refused on purpose"),
         429 => ApiRefusal::rate_limited(retry_after),
         503 => ApiRefusal::overloaded("overloaded on purpose", retry_after),
         _ => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             if status.is_client_error() {
-                return ApiRefusal { status, ..ApiRefusal::bad("refused on purpose") };
+                return ApiRefusal { status, ..ApiRefusal::bad_request("refused on purpose") };
             }
-            ApiRefusal::failed(status, "failed on purpose")
+            ApiRefusal::engine_failed(status, "failed on purpose")
         }
     }
 }

@@ -82,7 +82,7 @@ impl MockConnection {
     /// Reads and forgets what still comes after the last answer, until the client ends too. A
     /// connection that is closed with bytes unread is reset, and a client that is still sending
     /// then may never see why its request was refused.
-    pub(crate) async fn linger(&self) {
+    pub(crate) async fn drain_rest(&self) {
         if self.is_broken.get() {
             return;
         }
@@ -100,7 +100,7 @@ impl MockConnection {
     }
 
     /// A request has begun; it ends with the guard.
-    pub(crate) fn begin(self: &Rc<Self>) -> RequestInFlight {
+    pub(crate) fn begin_request(self: &Rc<Self>) -> RequestInFlight {
         self.requests.set(self.requests.get().saturating_add(1));
         self.under_way.set(self.under_way.get() + 1);
         RequestInFlight(Rc::clone(self))
@@ -116,7 +116,7 @@ impl MockConnection {
         if self.is_blocked.get() { now() } else { instant.max(self.unblocked.get()) }
     }
 
-    fn check(&self) -> io::Result<()> {
+    fn check_open(&self) -> io::Result<()> {
         if self.is_broken.get() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) }
     }
 
@@ -126,7 +126,7 @@ impl MockConnection {
         cx: &mut Context<'_>,
         write: impl Fn(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        self.check()?;
+        self.check_open()?;
         loop {
             if self.stream.poll_write_ready(cx)?.is_pending() {
                 self.is_blocked.set(true);
@@ -171,7 +171,7 @@ impl AsyncRead for MockConnectionIo {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
-            self.0.check()?;
+            self.0.check_open()?;
             ready!(self.0.stream.poll_read_ready(cx))?;
             match self.0.stream.try_read(buffer.initialize_unfilled()) {
                 Ok(read) => {

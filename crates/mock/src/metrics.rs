@@ -183,24 +183,24 @@ impl MockMetrics {
     }
 
     /// As after a start: everything counted is nothing again. What is open stays open.
-    pub fn start_anew(&mut self, faults: impl Iterator<Item = Label>) {
+    pub fn reset_counts(&mut self, faults: impl Iterator<Item = Label>) {
         let connections_open = self.connections_open;
         *self = Self { connections_open, ..Self::new(self.block_tokens, faults) };
     }
 
     /// A request that the engine takes.
-    pub fn arrived(&mut self) {
+    pub fn count_arrival(&mut self) {
         self.arrived += 1;
     }
 
     /// A request that got this status instead of an answer.
-    pub fn refused(&mut self, status: u16) {
+    pub fn count_refusal(&mut self, status: u16) {
         *self.refused.entry(status).or_default() += 1;
     }
 
     /// A prompt has been worked through, of which some tokens were in the cache; so long it had
     /// waited, and so long that took.
-    pub fn prefilled(&mut self, tokens: u64, cached: u64, queue: Nanos, prefill: Nanos) {
+    pub fn add_prefill(&mut self, tokens: u64, cached: u64, queue: Nanos, prefill: Nanos) {
         self.prompt_tokens = self.prompt_tokens.saturating_add(tokens);
         self.cached_tokens = self.cached_tokens.saturating_add(cached);
         self.queue.add_time(queue);
@@ -208,13 +208,13 @@ impl MockMetrics {
     }
 
     /// The first token of an answer; it counts as one token.
-    pub fn first_token(&mut self, ttft: Nanos) {
+    pub fn add_first_token(&mut self, ttft: Nanos) {
         self.generation_tokens += 1;
         self.ttft.add_time(ttft);
     }
 
     /// Tokens after the first that came together, so long after those before them.
-    pub fn tokens(&mut self, n: u64, gap: Nanos) {
+    pub fn add_tokens(&mut self, n: u64, gap: Nanos) {
         let Some(part) = gap.0.checked_div(n) else { return };
         self.generation_tokens = self.generation_tokens.saturating_add(n);
         self.gaps.add_time(gap);
@@ -222,7 +222,7 @@ impl MockMetrics {
     }
 
     /// The end of an answer. Only those that came to their own end have times.
-    pub fn finished(&mut self, request: &Finished) {
+    pub fn add_finished(&mut self, request: &Finished) {
         let reason = match request.reason {
             // vLLM's engine knows no tools: such an answer stopped.
             FinishReason::Stop | FinishReason::ToolCalls => 0,
@@ -253,7 +253,7 @@ impl MockMetrics {
 
     /// A token event that was written; so long after the instant the model gave it, where that was
     /// not meant to be so.
-    pub fn event(&mut self, lateness: Option<Nanos>) {
+    pub fn count_event(&mut self, lateness: Option<Nanos>) {
         self.events += 1;
         if let Some(lateness) = lateness {
             self.late_events += u64::from(lateness > LATE);
@@ -262,23 +262,23 @@ impl MockMetrics {
     }
 
     /// A fault that happened.
-    pub fn injected(&mut self, kind: Label) {
+    pub fn count_fault(&mut self, kind: Label) {
         self.faults.add(kind);
     }
 
     /// A connection opened.
-    pub fn connected(&mut self) {
+    pub fn count_connect(&mut self) {
         self.connections += 1;
         self.connections_open += 1;
     }
 
     /// A connection ended.
-    pub fn disconnected(&mut self) {
+    pub fn count_disconnect(&mut self) {
         self.connections_open = self.connections_open.saturating_sub(1);
     }
 
     /// To be called before a page is made: throughput is that since the page before.
-    pub fn scraped(&mut self, since_start: Nanos) {
+    pub fn note_scrape(&mut self, since_start: Nanos) {
         let (last, tokens) = self.last_scrape;
         let seconds = (since_start - last).as_secs();
         if seconds > 0.0 {
@@ -299,6 +299,6 @@ impl MockMetrics {
 }
 
 /// A part of a whole; nothing of nothing is nothing.
-fn ratio(part: f64, whole: f64) -> f64 {
+fn ratio_or_zero(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }

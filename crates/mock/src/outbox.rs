@@ -81,7 +81,7 @@ impl Outbox {
         while !bytes.is_empty() {
             let mut cut = length.min(bytes.len());
             if self.delivery.split_utf8 {
-                cut = inside_character(&bytes, cut);
+                cut = split_character(&bytes, cut);
             }
             let piece = bytes.split_to(cut);
             let complete = if bytes.is_empty() { tokens } else { 0 };
@@ -90,7 +90,7 @@ impl Outbox {
     }
 
     /// Something that is not bytes, after all that came before it.
-    pub(crate) fn interrupt(&mut self, piece: OutboxItem) {
+    pub(crate) fn push_interruption(&mut self, piece: OutboxItem) {
         self.flush();
         if matches!(piece, OutboxItem::Reset | OutboxItem::Cut) {
             // An end that comes with the bytes before it takes them along: they never leave.
@@ -105,7 +105,7 @@ impl Outbox {
 }
 
 /// The first place inside a character of several bytes, or where the cut was meant.
-fn inside_character(bytes: &[u8], meant: usize) -> usize {
+fn split_character(bytes: &[u8], meant: usize) -> usize {
     let is_continuation = |byte: &u8| (0x80..0xc0).contains(byte);
     bytes.iter().skip(1).position(is_continuation).map_or(meant, |at| at + 1)
 }
@@ -135,7 +135,7 @@ mod tests {
         for end in [OutboxItem::Cut, OutboxItem::Reset] {
             let mut outbox = Outbox::new(EventDelivery::default(), None);
             outbox.push(b"abc".to_vec(), 1);
-            outbox.interrupt(end);
+            outbox.push_interruption(end);
             let pieces = pieces(&mut outbox);
             assert_eq!(pieces[..2], [bytes(b"abc", 1), OutboxItem::Silence(APART)]);
             assert_eq!(pieces.len(), 3);
@@ -149,7 +149,7 @@ mod tests {
         for event in [b"a", b"b", b"c"] {
             outbox.push(event.to_vec(), 1);
         }
-        outbox.interrupt(OutboxItem::Cut);
+        outbox.push_interruption(OutboxItem::Cut);
         let expected = [
             bytes(b"ab", 2),
             OutboxItem::Silence(APART),
@@ -165,7 +165,7 @@ mod tests {
     fn what_came_before_an_end_leaves_before_it() {
         let mut outbox = Outbox::new(EventDelivery::default(), None);
         outbox.push(b"a".to_vec(), 1);
-        outbox.interrupt(OutboxItem::Reset);
+        outbox.push_interruption(OutboxItem::Reset);
         assert_eq!(
             pieces(&mut outbox),
             [bytes(b"a", 1), OutboxItem::Silence(APART), OutboxItem::Reset]

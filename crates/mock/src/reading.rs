@@ -30,7 +30,7 @@ struct BodyMemory<'a> {
 }
 
 impl BodyMemory<'_> {
-    fn add(&mut self, bytes: usize) -> Result<(), ApiRefusal> {
+    fn reserve(&mut self, bytes: usize) -> Result<(), ApiRefusal> {
         self.bytes += bytes;
         self.bodies.0.set(self.bodies.0.get() + bytes);
         if self.bytes > LIMIT {
@@ -50,28 +50,28 @@ impl Drop for BodyMemory<'_> {
 }
 
 /// The whole body if it comes in time, or why there is none.
-pub(crate) async fn read(
+pub(crate) async fn read_body(
     request: Request<Incoming>,
     bodies: &Bodies,
     patience: Duration,
 ) -> Result<Vec<u8>, ApiRefusal> {
     let coding = request.headers().get(header::CONTENT_ENCODING);
     if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-        forget(request).await;
+        drain_unwanted(request).await;
         let message = "compressed bodies are not supported";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(ApiRefusal { status, ..ApiRefusal::bad(message) });
+        return Err(ApiRefusal { status, ..ApiRefusal::bad_request(message) });
     }
-    let collecting = collect(request.into_body(), bodies);
+    let collecting = collect_body(request.into_body(), bodies);
     tokio::time::timeout(patience, collecting).await.unwrap_or_else(|_| {
         let message = "the body did not arrive in time";
-        Err(ApiRefusal { status: StatusCode::REQUEST_TIMEOUT, ..ApiRefusal::bad(message) })
+        Err(ApiRefusal { status: StatusCode::REQUEST_TIMEOUT, ..ApiRefusal::bad_request(message) })
     })
 }
 
 /// Drains an unwanted body if it is short and on its way: a client may take an answer that
 /// overtakes its request for an error, over HTTP/2 above all. Says whether it came to its end.
-pub(crate) async fn forget(request: Request<Incoming>) -> bool {
+pub(crate) async fn drain_unwanted(request: Request<Incoming>) -> bool {
     // A client that waits for `100 Continue` learns from the answer not to send the body.
     let is_waiting = request.headers().contains_key(header::EXPECT);
     let mut body = request.into_body();
@@ -89,7 +89,7 @@ pub(crate) async fn forget(request: Request<Incoming>) -> bool {
     tokio::time::timeout(FORGETTING, reading).await.is_ok_and(|end| end.is_some())
 }
 
-async fn collect(mut body: Incoming, bodies: &Bodies) -> Result<Vec<u8>, ApiRefusal> {
+async fn collect_body(mut body: Incoming, bodies: &Bodies) -> Result<Vec<u8>, ApiRefusal> {
     let mut share = BodyMemory { bodies, bytes: 0 };
     // A body that says it is too large need not be read to know.
     if body.size_hint().lower() > LIMIT as u64 {
@@ -97,10 +97,10 @@ async fn collect(mut body: Incoming, bodies: &Bodies) -> Result<Vec<u8>, ApiRefu
     }
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|error| ApiRefusal::bad(format!("the body is broken: {error}")))?;
+        let frame = frame
+            .map_err(|error| ApiRefusal::bad_request(format!("the body is broken: {error}")))?;
         if let Some(data) = frame.data_ref() {
-            share.add(data.len())?;
+            share.reserve(data.len())?;
             bytes.extend_from_slice(data);
         }
     }

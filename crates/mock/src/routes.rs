@@ -10,7 +10,7 @@ use crate::answer::{BrokenOff, MockBody};
 use crate::api::{self, AnswerKind, ApiRefusal};
 use crate::faults::Label;
 use crate::line::{MockConnection, RequestInFlight};
-use crate::reading::{forget, read};
+use crate::reading::{drain_unwanted, read_body};
 use crate::service::Service;
 use crate::trouble::PageTrouble;
 
@@ -28,7 +28,7 @@ impl Service {
         request: Request<Incoming>,
         line: &Rc<MockConnection>,
     ) -> Result<Reply, BrokenOff> {
-        let under_way = line.begin();
+        let under_way = line.begin_request();
         let closes = self.connections.request_limit(now() - self.started);
         let is_last = closes.is_some_and(|limit| line.requests.get() >= limit);
         line.is_shared.set(request.version() == Version::HTTP_2);
@@ -38,7 +38,7 @@ impl Service {
         let closes = is_last || (has_body && reply.extensions().get::<Unread>().is_some());
         if closes && !line.is_shared.get() {
             if is_last {
-                self.happened(Label::Named("close-after"));
+                self.count_fault(Label::Named("close-after"));
             }
             reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
@@ -58,11 +58,12 @@ impl Service {
         };
         let needs_key = path.starts_with("/v1/") || path.ends_with("tokenize");
         if needs_key && !self.has_key(request.headers()) {
-            let refusal =
-                ApiRefusal::key("the key is missing or wrong: send `Authorization: Bearer KEY`");
+            let refusal = ApiRefusal::unauthorized(
+                "the key is missing or wrong: send `Authorization: Bearer KEY`",
+            );
             return Ok(self.refuse_early(request, under_way, &refusal).await);
         }
-        let head = self.head(0);
+        let head = self.event_head(0);
         let json = "application/json";
         let (kind, body) = match (&method, path.as_str()) {
             (&Method::POST, "/v1/chat/completions") => {
@@ -75,48 +76,66 @@ impl Service {
                 return self.generate(AnswerKind::Embedding, request, under_way).await;
             }
             (&Method::POST, "/tokenize" | "/detokenize") => {
-                let convert = if path == "/tokenize" { api::tokenize } else { api::detokenize };
-                let body = match read(request, &self.bodies, self.settings.patience).await {
-                    Ok(body) => body,
-                    Err(refusal) => return Ok(self.refuse_unread(under_way, &refusal)),
-                };
-                match convert(&body, &self.rules()) {
-                    Ok(body) => (json, body),
-                    Err(refusal) => return Ok(self.refuse(under_way, &refusal)),
-                }
+                return Ok(self.convert_tokens(&path, request, under_way).await);
             }
-            (&Method::GET, "/v1/models") => (json, api::models(&head, &self.rules())),
+            (&Method::GET, "/v1/models") => {
+                (json, api::models_response(&head, &self.request_rules()))
+            }
             (&Method::GET, "/health" | "/ping") => (json, br#"{"status":"ok"}"#.to_vec()),
-            (&Method::GET, "/version") => (json, api::version()),
-            (&Method::GET, "/server_info") => (json, api::server_info(&self.settings.profile)),
+            (&Method::GET, "/version") => (json, api::version_response()),
+            (&Method::GET, "/server_info") => {
+                (json, api::server_info_response(&self.settings.profile))
+            }
             (&Method::GET, "/metrics") if self.settings.page == PageTrouble::Off => {
                 let refusal = ApiRefusal::not_found(request.uri().path());
                 return Ok(self.refuse_early(request, under_way, &refusal).await);
             }
             (&Method::GET, "/metrics") => {
                 if let PageTrouble::Slow(length) = self.settings.page {
-                    self.sleep_for(now(), Some(length)).await;
+                    self.sleep_from(now(), Some(length)).await;
                 }
                 let kind = "text/plain; version=0.0.4; charset=utf-8";
-                self.settings.page.spoil(kind, self.metrics_page().into_bytes())
+                self.settings.page.apply(kind, self.metrics_page().into_bytes())
             }
             (&Method::POST, "/reset_prefix_cache") => {
                 self.driver.reset_prefix_cache();
                 (json, b"{}".to_vec())
             }
             _ => {
-                let refusal = match allowed(&path) {
-                    Some(_) => ApiRefusal::method(request.method().as_str(), &path),
+                let refusal = match allowed_methods(&path) {
+                    Some(_) => ApiRefusal::wrong_method(request.method().as_str(), &path),
                     None => ApiRefusal::not_found(request.uri().path()),
                 };
                 let mut reply = self.refuse_early(request, under_way, &refusal).await;
-                if let Some(methods) = allowed(&path) {
+                if let Some(methods) = allowed_methods(&path) {
                     reply.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
                 }
                 return Ok(reply);
             }
         };
-        Ok(reply(StatusCode::OK, kind, MockBody::whole(self, under_way, body)))
+        Ok(build_reply(StatusCode::OK, kind, MockBody::in_one_piece(self, under_way, body)))
+    }
+
+    /// Answers `/tokenize` and `/detokenize`.
+    async fn convert_tokens(
+        self: &Rc<Self>,
+        path: &str,
+        request: Request<Incoming>,
+        under_way: RequestInFlight,
+    ) -> Reply {
+        let convert =
+            if path == "/tokenize" { api::tokenize_response } else { api::detokenize_response };
+        let body = match read_body(request, &self.bodies, self.settings.patience).await {
+            Ok(body) => body,
+            Err(refusal) => return self.refuse_unread(under_way, &refusal),
+        };
+        match convert(&body, &self.request_rules()) {
+            Ok(body) => {
+                let body = MockBody::in_one_piece(self, under_way, body);
+                build_reply(StatusCode::OK, "application/json", body)
+            }
+            Err(refusal) => self.refuse(under_way, &refusal),
+        }
     }
 
     fn has_key(&self, headers: &HeaderMap) -> bool {
@@ -135,7 +154,7 @@ impl Service {
         under_way: RequestInFlight,
         refusal: &ApiRefusal,
     ) -> Reply {
-        if forget(request).await {
+        if drain_unwanted(request).await {
             self.refuse(under_way, refusal)
         } else {
             self.refuse_unread(under_way, refusal)
@@ -158,9 +177,9 @@ impl Service {
         under_way: RequestInFlight,
         refusal: &ApiRefusal,
     ) -> Reply {
-        self.metrics.borrow_mut().refused(refusal.status.as_u16());
-        let answer = MockBody::whole(self, under_way, refusal.body());
-        let mut reply = reply(refusal.status, "application/json", answer);
+        self.metrics.borrow_mut().count_refusal(refusal.status.as_u16());
+        let answer = MockBody::in_one_piece(self, under_way, refusal.body());
+        let mut reply = build_reply(refusal.status, "application/json", answer);
         if let Some(seconds) = refusal.retry_after {
             reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -173,7 +192,7 @@ impl Service {
 }
 
 /// The methods of a path.
-fn allowed(path: &str) -> Option<&'static str> {
+fn allowed_methods(path: &str) -> Option<&'static str> {
     match path {
         "/v1/chat/completions"
         | "/v1/completions"
@@ -189,7 +208,7 @@ fn allowed(path: &str) -> Option<&'static str> {
 }
 
 /// A reply with this content type.
-pub(crate) fn reply(status: StatusCode, kind: &'static str, answer: MockBody) -> Reply {
+pub(crate) fn build_reply(status: StatusCode, kind: &'static str, answer: MockBody) -> Reply {
     let mut reply = Response::new(answer);
     *reply.status_mut() = status;
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::JoinHandle;
 
-use goodput_clock::{be_prompt, now};
+use goodput_clock::{now, request_prompt_wakeups};
 use goodput_model::{Nanos, RequestRecord};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -115,14 +115,14 @@ impl MockServer {
         let listen = |error| ServeError::Listen { address: address.to_owned(), error };
         let listener = TcpListener::bind(address).map_err(listen)?;
         let address = listener.local_addr()?;
-        let acceptor = tls.map(acceptor).transpose()?;
+        let acceptor = tls.map(tls_acceptor).transpose()?;
         let tally = Arc::new(MockTally::default());
         let has_delays = settings.profile.has_delays();
-        let info = api::server_info(&settings.profile);
+        let info = api::server_info_response(&settings.profile);
         let counted = Arc::clone(&tally);
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("mock".to_owned()).spawn(move || {
-            be_prompt();
+            request_prompt_wakeups();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 let service = Service::new(settings, counted, truth)?;
@@ -186,7 +186,7 @@ impl Drop for MockServer {
     }
 }
 
-fn acceptor(files: &ServerTlsFiles) -> Result<TlsAcceptor, ServeError> {
+fn tls_acceptor(files: &ServerTlsFiles) -> Result<TlsAcceptor, ServeError> {
     let wrong = |what: &PathBuf, error: &dyn std::fmt::Display| {
         ServeError::Tls(format!("{}: {error}", what.display()))
     };
@@ -220,27 +220,27 @@ impl ServerThread {
         tokio::select! {
             outcome = self.listen(listener, address) => outcome,
             () = self.service.run() => Ok(()),
-            () = self.sweep(patience, every) => Ok(()),
+            () = self.close_idle(patience, every) => Ok(()),
         }
     }
 
     /// Accepts, except in the windows in which connections are to be refused.
     async fn listen(self: &Rc<Self>, listener: TcpListener, address: SocketAddr) -> io::Result<()> {
-        let mut listener = ready(listener)?;
-        for FaultWindow { from, length } in self.service.refusals() {
+        let mut listener = into_async_listener(listener)?;
+        for FaultWindow { from, length } in self.service.refusal_windows() {
             tokio::select! {
                 () = self.accept(&listener) => {}
                 () = self.service.timer().sleep_until(from) => {}
             }
             drop(listener);
-            self.service.happened(Label::Named("refuse"));
-            let reserved = reserve(address);
+            self.service.count_fault(Label::Named("refuse"));
+            let reserved = reserve_address(address);
             tokio::select! {
                 // Kept connections would carry requests past the refusal.
-                () = self.sweep(Nanos::ZERO, REFUSAL_SWEEP) => {}
-                () = self.service.sleep_for(from, length) => {}
+                () = self.close_idle(Nanos::ZERO, REFUSAL_SWEEP) => {}
+                () = self.service.sleep_from(from, length) => {}
             }
-            listener = ready(match reserved {
+            listener = into_async_listener(match reserved {
                 Ok(socket) => socket,
                 Err(_) => TcpListener::bind(address)?,
             })?;
@@ -258,32 +258,32 @@ impl ServerThread {
             };
             // Without it the first token of every stream meets Nagle and a delayed ACK: 40 ms.
             let _ = stream.set_nodelay(true);
-            let line = self.welcome(stream);
+            let line = self.open_connection(stream);
             let server = Rc::clone(self);
             tokio::task::spawn_local(async move {
                 if let Some(delay) = server.service.slow_accept() {
                     server.service.timer().sleep_until(now() + delay).await;
                 }
-                server.service.connected(true);
+                server.service.note_connected(true);
                 // A connection that fails is the client's to notice.
-                let _ = server.converse(Rc::clone(&line)).await;
-                server.service.connected(false);
+                let _ = server.serve_connection(Rc::clone(&line)).await;
+                server.service.note_connected(false);
                 tokio::select! {
-                    () = line.linger() => {}
+                    () = line.drain_rest() => {}
                     () = server.service.timer().sleep_until(now() + LINGER) => {}
                 }
             });
         }
     }
 
-    fn welcome(&self, stream: TcpStream) -> Rc<MockConnection> {
+    fn open_connection(&self, stream: TcpStream) -> Rc<MockConnection> {
         let line = MockConnection::new(stream, self.accepted.replace(self.accepted.get() + 1));
         self.lines.borrow_mut().push(Rc::downgrade(&line));
         line
     }
 
     /// Serves one connection to its end.
-    async fn converse(
+    async fn serve_connection(
         &self,
         line: Rc<MockConnection>,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
@@ -305,7 +305,7 @@ impl ServerThread {
     }
 
     /// Closes connections that have been idle for longer than the limit, again and again.
-    async fn sweep(&self, limit: Nanos, every: Nanos) {
+    async fn close_idle(&self, limit: Nanos, every: Nanos) {
         loop {
             self.lines.borrow_mut().retain(|line| {
                 let Some(line) = line.upgrade() else { return false };
@@ -320,7 +320,7 @@ impl ServerThread {
 }
 
 /// A socket that has the address and refuses connections, so that no other process can take it.
-fn reserve(address: SocketAddr) -> io::Result<TcpListener> {
+fn reserve_address(address: SocketAddr) -> io::Result<TcpListener> {
     use rustix::net::{AddressFamily, SocketFlags, SocketType};
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -329,7 +329,7 @@ fn reserve(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(TcpListener::from(socket))
 }
 
-fn ready(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
+fn into_async_listener(listener: TcpListener) -> io::Result<tokio::net::TcpListener> {
     listener.set_nonblocking(true)?;
     rustix::net::listen(&listener, BACKLOG)?;
     tokio::net::TcpListener::from_std(listener)

@@ -53,7 +53,7 @@ impl Service {
             driver,
             metrics,
             totals_before: OnceCell::new(),
-            connections: faults.connection(),
+            connections: faults.connection_faults(),
             faults,
             bodies: Bodies::default(),
             started,
@@ -73,29 +73,29 @@ impl Service {
     pub(crate) async fn run(self: &Rc<Self>) {
         for pause in self.connections.pause.clone() {
             let service = Rc::clone(self);
-            tokio::task::spawn_local(async move { service.stand_still(pause).await });
+            tokio::task::spawn_local(async move { service.pause(pause).await });
         }
         self.driver.run().await;
     }
 
-    async fn stand_still(&self, pause: Pause) {
+    async fn pause(&self, pause: Pause) {
         let mut next = self.started + pause.window.from + pause.every;
         while pause.window.contains(next - self.started) {
             self.timer().sleep_until(next).await;
-            self.happened(Label::Named("pause"));
-            self.driver.stand_still(pause.length);
+            self.count_fault(Label::Named("pause"));
+            self.driver.pause(pause.length);
             next = (next + pause.every).max(now());
         }
     }
 
     /// A fault happened.
-    pub(crate) fn happened(&self, label: Label) {
-        self.metrics.borrow_mut().injected(label);
-        self.tally.injected(&label.to_string());
+    pub(crate) fn count_fault(&self, label: Label) {
+        self.metrics.borrow_mut().count_fault(label);
+        self.tally.count_fault(&label.to_string());
     }
 
     /// When new connections are to be refused, in order.
-    pub(crate) fn refusals(&self) -> Vec<FaultWindow> {
+    pub(crate) fn refusal_windows(&self) -> Vec<FaultWindow> {
         let mut windows = self.connections.refuse.clone();
         windows.sort_by_key(|window| window.from);
         for window in &mut windows {
@@ -105,7 +105,7 @@ impl Service {
     }
 
     /// Until `length` after `from`, or forever.
-    pub(crate) async fn sleep_for(&self, from: Nanos, length: Option<Nanos>) {
+    pub(crate) async fn sleep_from(&self, from: Nanos, length: Option<Nanos>) {
         match length {
             Some(length) => self.timer().sleep_until(from + length).await,
             None => std::future::pending().await,
@@ -115,27 +115,27 @@ impl Service {
     /// How long a connection accepted now waits.
     pub(crate) fn slow_accept(&self) -> Option<Nanos> {
         let delay = self.connections.accept_delay(now() - self.started)?;
-        self.happened(Label::Named("slow-accept"));
+        self.count_fault(Label::Named("slow-accept"));
         Some(delay)
     }
 
-    pub(crate) fn connected(&self, is_connected: bool) {
+    pub(crate) fn note_connected(&self, is_connected: bool) {
         let mut metrics = self.metrics.borrow_mut();
-        if is_connected { metrics.connected() } else { metrics.disconnected() }
+        if is_connected { metrics.count_connect() } else { metrics.count_disconnect() }
     }
 
     /// A token event left; so long after its instant, where that is ours to answer for.
-    pub(crate) fn left(&self, lateness: Option<Nanos>) {
-        self.tally.left(lateness);
-        self.metrics.borrow_mut().event(lateness);
+    pub(crate) fn note_event_left(&self, lateness: Option<Nanos>) {
+        self.tally.note_event_left(lateness);
+        self.metrics.borrow_mut().count_event(lateness);
     }
 
-    pub(crate) fn head(&self, number: u64) -> EventHead<'_> {
+    pub(crate) fn event_head(&self, number: u64) -> EventHead<'_> {
         let created = self.created + (now() - self.started).0 / 1_000_000_000;
         EventHead { id: number, created, model: &self.settings.profile.model }
     }
 
-    pub(crate) fn rules(&self) -> RequestRules<'_> {
+    pub(crate) fn request_rules(&self) -> RequestRules<'_> {
         let profile = &self.settings.profile;
         RequestRules {
             model: &profile.model,
@@ -154,12 +154,12 @@ impl Service {
         {
             // Once: the totals of the engine as they were count as nothing from then on.
             let before = self.totals_before.get_or_init(|| {
-                metrics.start_anew(self.faults.labels());
+                metrics.reset_counts(self.faults.labels());
                 gauges
             });
             gauges = gauges.since(before);
         }
-        metrics.scraped(since_start);
+        metrics.note_scrape(since_start);
         metrics.render(self.settings.metrics, &gauges, &self.settings.profile.model)
     }
 }

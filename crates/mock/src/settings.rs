@@ -84,7 +84,7 @@ impl MockSettings {
         let is_file = Path::new(name).extension().is_some_and(|end| end == "toml");
         if !is_file {
             let known = Profile::NAMES.join(", ");
-            let near = goodput_model::closest(name, Profile::NAMES);
+            let near = goodput_model::closest_name(name, Profile::NAMES);
             let guess = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             let reason = format!(
                 "{guess}the profiles are {known}; the name of a profile file must end in .toml"
@@ -138,8 +138,8 @@ impl MockSettings {
                         trouble.map_err(|error: String| wrong(format!("{no_dialect}; {error}")))?;
                 }
             },
-            "reasoning" => self.reasoning = share(value).map_err(wrong)?,
-            "tool_calls" => self.tool_calls = share(value).map_err(wrong)?,
+            "reasoning" => self.reasoning = parse_share(value).map_err(wrong)?,
+            "tool_calls" => self.tool_calls = parse_share(value).map_err(wrong)?,
             "token_factor" => {
                 let factor = value.parse().ok().filter(|factor| (0.01..=100.0).contains(factor));
                 self.token_factor =
@@ -167,7 +167,7 @@ impl MockSettings {
 }
 
 /// `40%` or `0.4`.
-fn share(text: &str) -> Result<f64, String> {
+fn parse_share(text: &str) -> Result<f64, String> {
     let number = match text.strip_suffix('%') {
         Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
         None => text.parse(),

@@ -25,16 +25,16 @@ impl Default for SpinBudget {
 
 impl SpinBudget {
     /// How long before an instant to wake: nothing if too much has been spent.
-    pub(crate) fn lead(&self) -> Nanos {
-        if self.saved() >= LEAD { LEAD } else { Nanos::ZERO }
+    pub(crate) fn wake_lead(&self) -> Nanos {
+        if self.saved_time() >= LEAD { LEAD } else { Nanos::ZERO }
     }
 
     /// Being awake, which costs until it ends.
-    pub(crate) fn begin(&self) -> Awake<'_> {
+    pub(crate) fn begin_awake(&self) -> Awake<'_> {
         Awake(self, now())
     }
 
-    fn saved(&self) -> Nanos {
+    fn saved_time(&self) -> Nanos {
         let (saved, since) = self.0.get();
         let present = now();
         let saved = (saved + Nanos((present - since).0 / SHARE)).min(MOST);
@@ -48,7 +48,7 @@ pub(crate) struct Awake<'a>(&'a SpinBudget, Nanos);
 
 impl Drop for Awake<'_> {
     fn drop(&mut self) {
-        let saved = self.0.saved();
+        let saved = self.0.saved_time();
         self.0.0.set((saved - (now() - self.1), now()));
     }
 }

@@ -21,7 +21,7 @@ pub(crate) const LATE: Nanos = Nanos::from_millis(1);
 
 impl MockTally {
     /// A token event left, so long after its instant.
-    pub(crate) fn left(&self, lateness: Option<Nanos>) {
+    pub(crate) fn note_event_left(&self, lateness: Option<Nanos>) {
         self.events.fetch_add(1, Relaxed);
         if lateness.is_some_and(|lateness| lateness > LATE) {
             self.late_events.fetch_add(1, Relaxed);
@@ -29,7 +29,7 @@ impl MockTally {
     }
 
     /// A fault happened.
-    pub(crate) fn injected(&self, kind: &str) {
+    pub(crate) fn count_fault(&self, kind: &str) {
         if let Ok(mut faults) = self.faults.lock() {
             *faults.entry(kind.to_owned()).or_default() += 1;
         }

@@ -37,9 +37,9 @@ impl FromStr for PageTrouble {
             ("off", "") => Ok(Self::Off),
             ("garbage", "") => Ok(Self::Garbage),
             ("html", "") => Ok(Self::Html),
-            ("slow", time) => value::positive_time(time).map(Self::Slow),
-            ("reset", time) => value::positive_time(time).map(Self::Reset),
-            ("huge", size) => value::size(size).map(Self::Huge),
+            ("slow", time) => value::parse_positive_time(time).map(Self::Slow),
+            ("reset", time) => value::parse_positive_time(time).map(Self::Reset),
+            ("huge", size) => value::parse_size(size).map(Self::Huge),
             _ => Err(format!("expected one of {FORMS}")),
         }
     }
@@ -53,18 +53,18 @@ const HTML: &str = "<!DOCTYPE html><html><body><h1>Sign in</h1></body></html>\n"
 
 impl PageTrouble {
     /// The content type and the page, in place of a good one.
-    pub(crate) fn spoil(self, kind: &'static str, page: Vec<u8>) -> (&'static str, Vec<u8>) {
+    pub(crate) fn apply(self, kind: &'static str, page: Vec<u8>) -> (&'static str, Vec<u8>) {
         match self {
             Self::Garbage => (kind, GARBAGE.as_bytes().to_vec()),
             Self::Html => ("text/html", HTML.as_bytes().to_vec()),
-            Self::Huge(size) => (kind, padded(page, size as usize)),
+            Self::Huge(size) => (kind, pad_page(page, size as usize)),
             Self::None | Self::Off | Self::Slow(_) | Self::Reset(_) => (kind, page),
         }
     }
 }
 
 /// With comments behind it, each on a line of its own.
-fn padded(mut page: Vec<u8>, size: usize) -> Vec<u8> {
+fn pad_page(mut page: Vec<u8>, size: usize) -> Vec<u8> {
     const LINE: &[u8] = b"# all work and no play makes a page dull, and it goes on and on and on\n";
     let rest = size.saturating_sub(page.len());
     page.reserve_exact(rest);
@@ -93,9 +93,9 @@ mod tests {
         for text in ["slow", "slow:0s", "huge:", "garbage:1", "nope"] {
             assert!(text.parse::<PageTrouble>().is_err(), "{text}");
         }
-        let (_, huge) = PageTrouble::Huge(1_000).spoil("text/plain", b"up 1\n".to_vec());
+        let (_, huge) = PageTrouble::Huge(1_000).apply("text/plain", b"up 1\n".to_vec());
         assert!(huge.starts_with(b"up 1\n# all work") && huge.ends_with(b"\n"));
         assert_eq!(huge.len(), 1_000);
-        assert_eq!(PageTrouble::Html.spoil("text/plain", Vec::new()).0, "text/html");
+        assert_eq!(PageTrouble::Html.apply("text/plain", Vec::new()).0, "text/html");
     }
 }

@@ -60,23 +60,23 @@ impl TruthRecord {
     }
 
     /// Changes the record.
-    pub(crate) fn note(&mut self, change: impl FnOnce(&mut RequestRecord)) {
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut RequestRecord)) {
         if let Some(record) = &mut self.record {
             change(record);
         }
     }
 
     /// Status and headers leave.
-    pub(crate) fn headers(&mut self, status: u16) {
-        self.note(|record| {
+    pub(crate) fn note_headers(&mut self, status: u16) {
+        self.change(|record| {
             record.exchange.status = Some(status);
             record.exchange.stamps.headers = Some(now());
         });
     }
 
     /// A token event leaves.
-    pub(crate) fn tokens(&mut self, chunk: Chunk) {
-        self.note(|record| {
+    pub(crate) fn note_tokens(&mut self, chunk: Chunk) {
+        self.change(|record| {
             let exchange = &mut record.exchange;
             exchange.stamps.first_byte.get_or_insert(chunk.at);
             exchange.stamps.first_token.get_or_insert(chunk.at);
@@ -90,19 +90,19 @@ impl TruthRecord {
     }
 
     /// The answer ended on purpose: well, or as a fault wants it.
-    pub(crate) fn ends(&mut self, failure: Option<(ErrorClass, String)>) {
-        self.note(|record| record.exchange.stamps.done = failure.is_none().then(now));
+    pub(crate) fn note_end(&mut self, failure: Option<(ErrorClass, String)>) {
+        self.change(|record| record.exchange.stamps.done = failure.is_none().then(now));
         match failure {
-            Some((class, message)) => self.fails(class, message),
-            None => self.note(|record| record.exchange.failure = None),
+            Some((class, message)) => self.note_failure(class, message),
+            None => self.change(|record| record.exchange.failure = None),
         }
     }
 
     /// Whatever comes of it, the answer is a bad one.
-    pub(crate) fn fails(&mut self, class: ErrorClass, message: String) {
+    pub(crate) fn note_failure(&mut self, class: ErrorClass, message: String) {
         // How far it came is known at its end.
         let failure = Failure { class, stage: FailureStage::Headers, message };
-        self.note(|record| record.exchange.failure = Some(failure));
+        self.change(|record| record.exchange.failure = Some(failure));
     }
 }
 

@@ -227,7 +227,7 @@ codes! {
 impl CaveatCode {
     /// Whether it speaks of the client that measured rather than of the server or the method: of one
     /// client of several it says that its part of the figures is in doubt.
-    pub fn is_of_client(self) -> bool {
+    pub fn is_about_client(self) -> bool {
         matches!(
             self,
             Self::ScheduleSlip
@@ -305,7 +305,7 @@ pub enum Verdict {
 
 impl CaveatCode {
     /// Whether it says that a run alone is too short.
-    pub fn is_of_length(self) -> bool {
+    pub fn is_about_length(self) -> bool {
         matches!(self, Self::ShortWindow | Self::FewSamples)
     }
 }
@@ -327,7 +327,7 @@ impl Verdict {
     /// Of a run that is one of several: sweeps and comparisons judge by themselves whether they have
     /// enough requests.
     pub fn from_caveats_of_part(caveats: &[Caveat]) -> Self {
-        Self::from_worst(caveats.iter().filter(|caveat| !caveat.code.is_of_length()))
+        Self::from_worst(caveats.iter().filter(|caveat| !caveat.code.is_about_length()))
     }
 
     /// The word in `summary.json` and on the screen.
@@ -361,8 +361,12 @@ mod tests {
 
     #[test]
     fn a_client_is_not_to_blame_for_its_server() {
-        assert!(CaveatCode::CpuStolen.is_of_client() && CaveatCode::RecordsLost.is_of_client());
-        assert!(!CaveatCode::OverSaturated.is_of_client() && !CaveatCode::Errors.is_of_client());
+        assert!(
+            CaveatCode::CpuStolen.is_about_client() && CaveatCode::RecordsLost.is_about_client()
+        );
+        assert!(
+            !CaveatCode::OverSaturated.is_about_client() && !CaveatCode::Errors.is_about_client()
+        );
     }
 
     #[test]

@@ -5,39 +5,39 @@ const MOST: usize = 40;
 
 /// The known name that is closest to a word, if it is within one edit plus one for every four
 /// letters. An edit inserts, removes, or changes a letter, or swaps two neighboring ones.
-pub fn closest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest_name<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(MOST + 1).flat_map(char::to_lowercase).collect();
     if word.len() > MOST {
         return None;
     }
-    let distances = known.into_iter().map(|name| (edits(&word, name), name));
+    let distances = known.into_iter().map(|name| (edit_distance(&word, name), name));
     let near = distances.filter(|(edits, name)| *edits <= 1 + name.len() / 4);
     near.min_by_key(|(edits, _)| *edits).map(|(_, name)| name)
 }
 
 /// The optimal string alignment distance.
-fn edits(word: &[char], name: &str) -> usize {
+fn edit_distance(word: &[char], name: &str) -> usize {
     let name: Vec<char> = name.chars().collect();
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=name.len()).collect();
     for (i, letter) in word.iter().enumerate() {
         let mut row = vec![i + 1];
         for (j, other) in name.iter().enumerate() {
-            let changed = at(&above, j) + usize::from(letter != other);
-            let mut least = changed.min(at(&above, j + 1) + 1).min(at(&row, j) + 1);
+            let changed = row_value(&above, j) + usize::from(letter != other);
+            let mut least = changed.min(row_value(&above, j + 1) + 1).min(row_value(&row, j) + 1);
             let before_letter = i.checked_sub(1).and_then(|i| word.get(i));
             let before_other = j.checked_sub(1).and_then(|j| name.get(j));
             if before_letter == Some(other) && before_other == Some(letter) {
-                least = least.min(at(&before, j - 1) + 1);
+                least = least.min(row_value(&before, j - 1) + 1);
             }
             row.push(least);
         }
         before = std::mem::replace(&mut above, row);
     }
-    at(&above, name.len())
+    row_value(&above, name.len())
 }
 
-fn at(row: &[usize], place: usize) -> usize {
+fn row_value(row: &[usize], place: usize) -> usize {
     row.get(place).copied().unwrap_or(usize::MAX / 2)
 }
 
@@ -59,9 +59,9 @@ mod tests {
             ("", None),
             ("xyz", None),
         ] {
-            assert_eq!(closest(word, known), expected, "{word}");
+            assert_eq!(closest_name(word, known), expected, "{word}");
         }
-        assert_eq!(closest(&"r".repeat(1_000_000), known), None);
+        assert_eq!(closest_name(&"r".repeat(1_000_000), known), None);
     }
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
         let table = [("kitten", "sitting", 3), ("", "abc", 3), ("ab", "ba", 1), ("abc", "abc", 0)];
         for (word, name, expected) in table {
             let word: Vec<char> = word.chars().collect();
-            assert_eq!(edits(&word, name), expected);
+            assert_eq!(edit_distance(&word, name), expected);
         }
     }
 }

@@ -30,13 +30,13 @@ impl Delay {
             Self::Fixed(time) => time.into(),
             Self::Uniform(low, high) => {
                 let span = high.saturating_sub(low).as_secs_f64();
-                Nanos::from(low) + Nanos::from_secs_f64(span * stream.unit())
+                Nanos::from(low) + Nanos::from_secs_f64(span * stream.next_unit())
             }
             Self::Exponential(mean) => {
-                Nanos::from_secs_f64(mean.as_secs_f64() * stream.exponential())
+                Nanos::from_secs_f64(mean.as_secs_f64() * stream.draw_exponential())
             }
             Self::LogNormal(median, sigma) => {
-                Nanos::from_secs_f64(stream.log_normal(median.as_secs_f64(), sigma))
+                Nanos::from_secs_f64(stream.draw_log_normal(median.as_secs_f64(), sigma))
             }
         }
     }
@@ -62,7 +62,7 @@ impl FromStr for Delay {
             },
             ["exp", mean] => Ok(Self::Exponential(time(mean)?)),
             ["lognormal", median, sigma] => {
-                Ok(Self::LogNormal(time(median)?, spread(sigma).ok_or_else(wrong)?))
+                Ok(Self::LogNormal(time(median)?, parse_log_sd(sigma).ok_or_else(wrong)?))
             }
             _ => Err(wrong()),
         }
@@ -70,7 +70,7 @@ impl FromStr for Delay {
 }
 
 /// A standard deviation of logarithms; beyond 5 no real quantity is so spread.
-fn spread(text: &str) -> Option<f64> {
+fn parse_log_sd(text: &str) -> Option<f64> {
     text.parse().ok().filter(|sigma| (0.0..=5.0).contains(sigma))
 }
 
@@ -143,17 +143,21 @@ impl LengthDistribution {
             Self::Fixed(tokens) => tokens,
             Self::Uniform(low, high) => {
                 let span = u64::from(high.saturating_sub(low)) + 1;
-                low.saturating_add(stream.below(span) as u32)
+                low.saturating_add(stream.next_below(span) as u32)
             }
             Self::Exponential(mean) => {
-                clipped((f64::from(mean) * stream.exponential()).round(), Clip::NONE)
+                clipped((f64::from(mean) * stream.draw_exponential()).round(), Clip::NONE)
             }
-            Self::Normal(mean, sd, clip) => clipped((mean + sd * stream.normal()).round(), clip),
+            Self::Normal(mean, sd, clip) => {
+                clipped((mean + sd * stream.draw_normal()).round(), clip)
+            }
             // Whole tokens by cutting, as seed 003 has it.
-            Self::LogNormal(median, sigma, clip) => clipped(stream.log_normal(median, sigma), clip),
+            Self::LogNormal(median, sigma, clip) => {
+                clipped(stream.draw_log_normal(median, sigma), clip)
+            }
             Self::Zipf(exponent, clip) => {
                 let span = u64::from(clip.high - clip.low) + 1;
-                clip.low + (stream.zipf(span, exponent) - 1) as u32
+                clip.low + (stream.draw_zipf(span, exponent) - 1) as u32
             }
         }
     }
@@ -207,11 +211,11 @@ impl FromStr for LengthDistribution {
                 Ok(Self::Normal(real(mean, most)?, real(sd, most)?, clip(low, high)?))
             }
             ["lognormal", median, sigma] => {
-                let sigma = spread(sigma).ok_or_else(wrong)?;
+                let sigma = parse_log_sd(sigma).ok_or_else(wrong)?;
                 Ok(Self::LogNormal(tokens(median)?.into(), sigma, Clip::NONE))
             }
             ["lognormal", median, sigma, low, high] => {
-                let sigma = spread(sigma).ok_or_else(wrong)?;
+                let sigma = parse_log_sd(sigma).ok_or_else(wrong)?;
                 Ok(Self::LogNormal(tokens(median)?.into(), sigma, clip(low, high)?))
             }
             ["zipf", exponent, low, high] => {

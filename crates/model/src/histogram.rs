@@ -34,7 +34,7 @@ impl BoundedHistogram {
 
     fn new(scale: f64, lists: &[&[f64]]) -> Self {
         let all = lists.iter().flat_map(|list| list.iter());
-        let mut bounds: Vec<u64> = all.map(|bound| units(*bound, scale)).collect();
+        let mut bounds: Vec<u64> = all.map(|bound| units_of_bound(*bound, scale)).collect();
         bounds.sort_unstable();
         bounds.dedup();
         let counts = vec![0; bounds.len() + 1];
@@ -67,7 +67,7 @@ impl BoundedHistogram {
     }
 
     /// Bounds as shown, each with the number of values that are not above it.
-    pub fn up_to(&self) -> impl Iterator<Item = (f64, u64)> {
+    pub fn cumulative_counts(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut sum = 0u64;
         self.bounds.iter().zip(&self.counts).map(move |(bound, count)| {
             sum = sum.saturating_add(*count);
@@ -77,7 +77,7 @@ impl BoundedHistogram {
 
     /// Values not above `bound`, which must be one of those it was made with.
     pub fn count_up_to(&self, bound: f64) -> u64 {
-        let last = self.bounds.partition_point(|own| *own <= units(bound, self.scale));
+        let last = self.bounds.partition_point(|own| *own <= units_of_bound(bound, self.scale));
         self.counts.iter().take(last).fold(0, |sum, count| sum.saturating_add(*count))
     }
 
@@ -94,7 +94,7 @@ impl BoundedHistogram {
 
 /// The largest whole number that is not above the bound; times are rounded, because 0.3 s is not
 /// exactly a number of the machine.
-fn units(bound: f64, scale: f64) -> u64 {
+fn units_of_bound(bound: f64, scale: f64) -> u64 {
     if scale > 1.0 { (bound * scale).round() as u64 } else { bound.floor() as u64 }
 }
 

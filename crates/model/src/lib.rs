@@ -36,7 +36,7 @@ mod until;
 mod workload;
 
 pub use caveat::{Caveat, CaveatCode, Explanation, Severity, Verdict};
-pub use closest::closest;
+pub use closest::closest_name;
 pub use distribution::{Clip, Delay, LengthDistribution};
 pub use duration::parse_duration;
 pub use exchange::{
@@ -55,7 +55,7 @@ pub use metric::MetricName;
 pub use name_lookup::NameLookup;
 pub use pair::{Likeness, PairNote};
 pub use parse::ParseError;
-pub use plain::{excerpt, plain};
+pub use plain::{escape_control, safe_excerpt};
 pub use plan::{
     Api, ArrivalProcess, ConnectionPolicy, GpuPlan, Header, Http, Keep, Load, LoadExtent, Measure,
     Mode, ObservePlan, Plan, REDACTED, Rate, SloQuestion, StopEarly, Target,
@@ -84,5 +84,5 @@ pub use until::{EndedBy, Goal, Repeat, StopFigure, Until};
 pub use workload::{
     CalibrationSource, ClassPlan, ConstraintDialect, DatasetPlan, ImageFormat, ImagesPlan, LogPlan,
     OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan,
-    TokenCalibration, ToolsPlan, TracePlan, WorkloadPlan, weight,
+    TokenCalibration, ToolsPlan, TracePlan, WorkloadPlan, parse_weight,
 };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::parse::{ParseError, wrong};
+use crate::parse::{ParseError, parse_error};
 
 /// What is measured of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,7 +79,7 @@ impl FromStr for MetricName {
                 const EXPECTED: &str = "a metric: ttft, ttfa, tpot, itl, max_gap, e2e, \
                                         normalized_latency or request_tokens_per_s";
                 let known = Self::ALL.into_iter().find(|metric| metric.name() == name);
-                return known.ok_or_else(|| wrong(text, EXPECTED));
+                return known.ok_or_else(|| parse_error(text, EXPECTED));
             }
         };
         Ok(other)

@@ -8,6 +8,6 @@ pub struct ParseError {
     pub(crate) expected: &'static str,
 }
 
-pub(crate) fn wrong(text: &str, expected: &'static str) -> ParseError {
+pub(crate) fn parse_error(text: &str, expected: &'static str) -> ParseError {
     ParseError { text: text.to_owned(), expected }
 }

@@ -39,7 +39,7 @@ pub struct Plan {
     /// What to look at on the server's side.
     #[serde(default)]
     pub observe: ObservePlan,
-    /// What no endpoint tells about the server: GPU type and count, quantisation, engine flags.
+    /// What no endpoint tells about the server: GPU type and count, quantization, engine flags.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub system: BTreeMap<String, String>,
 }
@@ -49,7 +49,7 @@ impl Plan {
     pub const SCHEMA: &'static str = "goodput.plan/1";
 
     /// How long one run takes at most, where it is bounded by time.
-    pub fn longest(&self) -> Option<Duration> {
+    pub fn longest_duration(&self) -> Option<Duration> {
         let load = &self.load;
         let shaped = match &load.mode {
             Mode::Shaped { shape, .. } => shape.length(),

@@ -57,7 +57,7 @@ impl MetricsSheet {
     /// All samples of a histogram with these labels.
     pub fn histogram(&mut self, name: &str, labels: &str, histogram: &BoundedHistogram) {
         let bucket = format!("{name}_bucket");
-        for (bound, count) in histogram.up_to() {
+        for (bound, count) in histogram.cumulative_counts() {
             // With a point in both formats: one series must not become two.
             self.line(&bucket, &format!("{labels},le=\"{bound:?}\""), count);
         }

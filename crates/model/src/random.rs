@@ -57,31 +57,31 @@ impl RandomStream {
     }
 
     /// 64 random bits.
-    pub fn bits(&mut self) -> u64 {
+    pub fn next_bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform in the open interval (0, 1): neither logarithm nor division can overflow.
-    pub fn unit(&mut self) -> f64 {
-        ((self.bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
+    pub fn next_unit(&mut self) -> f64 {
+        ((self.next_bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
     }
 
     /// Uniform in `0..limit`; zero for a limit of zero.
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub fn next_below(&mut self, limit: u64) -> u64 {
         // Multiply-shift: the bias is below 2^-32 for the limits used here, and it is portable.
-        ((u128::from(self.bits()) * u128::from(limit)) >> 64) as u64
+        ((u128::from(self.next_bits()) * u128::from(limit)) >> 64) as u64
     }
 
     /// Exponential with mean 1.
-    pub fn exponential(&mut self) -> f64 {
-        -libm::log(self.unit())
+    pub fn draw_exponential(&mut self) -> f64 {
+        -libm::log(self.next_unit())
     }
 
     /// Normal with mean 0 and standard deviation 1 (Marsaglia's polar method).
-    pub fn normal(&mut self) -> f64 {
+    pub fn draw_normal(&mut self) -> f64 {
         loop {
-            let u = 2.0 * self.unit() - 1.0;
-            let v = 2.0 * self.unit() - 1.0;
+            let u = 2.0 * self.next_unit() - 1.0;
+            let v = 2.0 * self.next_unit() - 1.0;
             let s = u * u + v * v;
             if s > 0.0 && s < 1.0 {
                 return u * libm::sqrt(-2.0 * libm::log(s) / s);
@@ -90,32 +90,32 @@ impl RandomStream {
     }
 
     /// Gamma with this shape and mean 1 (Marsaglia and Tsang 2000).
-    pub fn gamma(&mut self, shape: f64) -> f64 {
+    pub fn draw_gamma(&mut self, shape: f64) -> f64 {
         let boosted = if shape < 1.0 { shape + 1.0 } else { shape };
         let d = boosted - 1.0 / 3.0;
         let c = 1.0 / libm::sqrt(9.0 * d);
         let value = loop {
-            let x = self.normal();
+            let x = self.draw_normal();
             let v = libm::pow(1.0 + c * x, 3.0);
-            if v > 0.0 && libm::log(self.unit()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            if v > 0.0 && libm::log(self.next_unit()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
                 break d * v;
             }
         };
         if shape < 1.0 {
-            value * libm::pow(self.unit(), 1.0 / shape) / shape
+            value * libm::pow(self.next_unit(), 1.0 / shape) / shape
         } else {
             value / shape
         }
     }
 
     /// Log-normal with this median and this standard deviation of the logarithm.
-    pub fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
-        median * libm::exp(sigma * self.normal())
+    pub fn draw_log_normal(&mut self, median: f64, sigma: f64) -> f64 {
+        median * libm::exp(sigma * self.draw_normal())
     }
 
     /// A rank in `1..=n` with a probability in proportion to rank^-exponent (rejection-inversion,
     /// Hörmann and Derflinger 1996); 1 for an `n` of zero.
-    pub fn zipf(&mut self, n: u64, exponent: f64) -> u64 {
+    pub fn draw_zipf(&mut self, n: u64, exponent: f64) -> u64 {
         if n <= 1 {
             return 1;
         }
@@ -138,7 +138,7 @@ impl RandomStream {
         let low = area(1.5) - 1.0;
         let high = area(n as f64 + 0.5);
         loop {
-            let y = low + self.unit() * (high - low);
+            let y = low + self.next_unit() * (high - low);
             let rank = inverse(y).round().clamp(1.0, n as f64);
             if y >= area(rank + 0.5) - libm::pow(rank, -exponent) {
                 return rank as u64;
@@ -148,12 +148,12 @@ impl RandomStream {
 }
 
 /// The same sine on every machine.
-pub fn sin(x: f64) -> f64 {
+pub fn portable_sin(x: f64) -> f64 {
     libm::sin(x)
 }
 
 /// The same cosine on every machine.
-pub fn cos(x: f64) -> f64 {
+pub fn portable_cos(x: f64) -> f64 {
     libm::cos(x)
 }
 
@@ -186,9 +186,9 @@ mod tests {
     #[test]
     fn golden_values_pin_the_generator() {
         let mut stream = RandomStream::new(42, Domain::Arrivals, 0);
-        assert_eq!(stream.bits(), GOLDEN_BITS);
+        assert_eq!(stream.next_bits(), GOLDEN_BITS);
         let mut stream = RandomStream::new(42, Domain::Lengths, 123_456_789);
-        assert_eq!(stream.gamma(0.25).to_bits(), GOLDEN_GAMMA);
+        assert_eq!(stream.draw_gamma(0.25).to_bits(), GOLDEN_GAMMA);
     }
     const GOLDEN_BITS: u64 = 4_477_450_705_495_651_599;
     const GOLDEN_GAMMA: u64 = 4_621_972_396_289_613_819;
@@ -199,7 +199,8 @@ mod tests {
             let draws = 100_000u64;
             let mut counts = vec![0u64; n as usize + 1];
             for index in 0..draws {
-                counts[RandomStream::new(3, Domain::Shared, index).zipf(n, exponent) as usize] += 1;
+                counts[RandomStream::new(3, Domain::Shared, index).draw_zipf(n, exponent)
+                    as usize] += 1;
             }
             let weight = |rank: u64| (rank as f64).powf(-exponent);
             let total: f64 = (1..=n).map(weight).sum();
@@ -216,24 +217,24 @@ mod tests {
     fn samplers_have_the_moments_of_their_distributions() {
         // Tolerances are four standard errors of the estimate for 100,000 draws.
         let n = 100_000;
-        let (mean, sd) = moments(n, RandomStream::exponential);
+        let (mean, sd) = moments(n, RandomStream::draw_exponential);
         close(mean, 1.0, 0.0127);
         close(sd, 1.0, 0.018);
-        let (mean, sd) = moments(n, RandomStream::normal);
+        let (mean, sd) = moments(n, RandomStream::draw_normal);
         close(mean, 0.0, 0.0127);
         close(sd, 1.0, 0.009);
         for cv in [0.5, 2.0_f64] {
-            let (mean, sd) = moments(n, |s| s.gamma(1.0 / (cv * cv)));
+            let (mean, sd) = moments(n, |s| s.draw_gamma(1.0 / (cv * cv)));
             close(mean, 1.0, 4.0 * cv / (n as f64).sqrt());
             close(sd, cv, 0.03 * cv);
         }
-        let (mean, _) = moments(n, |s| s.log_normal(200.0, 0.8));
+        let (mean, _) = moments(n, |s| s.draw_log_normal(200.0, 0.8));
         close(mean, 200.0 * (0.8f64 * 0.8 / 2.0).exp(), 3.6);
     }
 
     #[test]
     fn streams_and_domains_differ() {
-        let first = |seed, domain, index| RandomStream::new(seed, domain, index).bits();
+        let first = |seed, domain, index| RandomStream::new(seed, domain, index).next_bits();
         let base = first(1, Domain::Text, 1);
         assert_ne!(base, first(2, Domain::Text, 1));
         assert_ne!(base, first(1, Domain::Lengths, 1));
@@ -243,7 +244,7 @@ mod tests {
     #[test]
     fn below_stays_below() {
         let mut stream = RandomStream::new(3, Domain::Text, 0);
-        assert!((0..1000).all(|_| stream.below(7) < 7));
-        assert_eq!(stream.below(0), 0);
+        assert!((0..1000).all(|_| stream.next_below(7) < 7));
+        assert_eq!(stream.next_below(0), 0);
     }
 }

@@ -260,7 +260,7 @@ pub struct ReportedSetup {
     pub gpus: Option<u64>,
     /// What joins them.
     pub interconnect: Option<String>,
-    /// Number format or quantisation of the weights.
+    /// Number format or quantization of the weights.
     pub precision: Option<String>,
     /// Engine and version.
     pub engine: Option<String>,
@@ -280,7 +280,7 @@ pub struct ReportedSetup {
     /// Whether prompts may come from a prefix cache.
     #[serde(default)]
     pub prefix_caching: Option<String>,
-    /// What of the utilisation is not stated.
+    /// What of the utilization is not stated.
     #[serde(default)]
     pub utilisation_lacks: Option<String>,
     /// Revision of the model.
@@ -333,7 +333,7 @@ pub struct ReportedRequest {
 
 impl ReportedRequest {
     /// The whole time it took: stated, or to the last chunk.
-    pub fn whole_ms(&self) -> Option<f64> {
+    pub fn total_ms(&self) -> Option<f64> {
         let gaps = self.gaps_ms.as_ref().map(|gaps| gaps.iter().sum::<f64>());
         self.e2e_ms.or_else(|| Some(self.ttft_ms? + gaps?))
     }

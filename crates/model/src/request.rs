@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// Number of requests in all its steps.
-    pub fn requests(&self) -> u64 {
+    pub fn request_count(&self) -> u64 {
         self.steps.iter().map(|step| step.requests.len() as u64).sum()
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::parse::wrong;
+use crate::parse::parse_error;
 use crate::{Nanos, ParseError, parse_duration};
 
 /// A rate that changes over time.
@@ -58,7 +58,7 @@ impl LoadShape {
 
     /// Arrivals to expect from `from` to just before `to`, counted from where the shape begins. A
     /// wave begins at its mean and rises; the first burst is at the beginning.
-    pub fn expected(&self, from: Nanos, to: Nanos) -> f64 {
+    pub fn expected_arrivals(&self, from: Nanos, to: Nanos) -> f64 {
         if from >= to {
             return 0.0;
         }
@@ -69,7 +69,7 @@ impl LoadShape {
                 for stage in stages {
                     let end = start + Nanos::from(stage.length);
                     let (begin, finish) = (from.max(start), to.min(end));
-                    sum += stage.expected(begin - start, finish - start);
+                    sum += stage.expected_arrivals(begin - start, finish - start);
                     start = end;
                 }
                 sum
@@ -94,25 +94,25 @@ impl LoadShape {
 
 impl Stage {
     /// Arrivals to expect between two instants since its beginning.
-    fn expected(&self, from: Nanos, to: Nanos) -> f64 {
+    fn expected_arrivals(&self, from: Nanos, to: Nanos) -> f64 {
         let length = self.length.as_secs_f64();
         let rate = |at: Nanos| self.from + (self.to - self.from) * (at.as_secs() / length);
         f64::midpoint(rate(from), rate(to)) * (to - from).as_secs()
     }
 }
 
-fn rate(text: &str) -> Option<f64> {
+fn parse_rate(text: &str) -> Option<f64> {
     text.parse().ok().filter(|rate| (0.0..=MOST).contains(rate))
 }
 
-fn time(text: &str) -> Option<Duration> {
+fn parse_time(text: &str) -> Option<Duration> {
     parse_duration(text).ok().filter(|time| !time.is_zero())
 }
 
-fn stage(text: &str) -> Option<Stage> {
+fn parse_stage(text: &str) -> Option<Stage> {
     let (length, rates) = text.trim().split_once('@')?;
     let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
-    Some(Stage { length: time(length)?, from: rate(from)?, to: rate(to)? })
+    Some(Stage { length: parse_time(length)?, from: parse_rate(from)?, to: parse_rate(to)? })
 }
 
 impl FromStr for LoadShape {
@@ -124,19 +124,23 @@ impl FromStr for LoadShape {
             if let Some(sine) = text.strip_prefix("sine:") {
                 let (mean, rest) = sine.split_once(':')?;
                 let (amplitude, period) = rest.split_once(':')?;
-                let (mean, amplitude) = (rate(mean)?, rate(amplitude)?);
+                let (mean, amplitude) = (parse_rate(mean)?, parse_rate(amplitude)?);
                 let is_whole = mean > 0.0 && amplitude <= mean;
-                return is_whole.then_some(Self::Sine { mean, amplitude, period: time(period)? });
+                return is_whole.then_some(Self::Sine {
+                    mean,
+                    amplitude,
+                    period: parse_time(period)?,
+                });
             }
             if let Some(bursts) = text.strip_prefix("bursts:") {
                 let (size, every) = bursts.split_once('/')?;
                 let size = size.parse().ok().filter(|size| *size > 0)?;
-                return Some(Self::Bursts { size, every: time(every)? });
+                return Some(Self::Bursts { size, every: parse_time(every)? });
             }
-            let stages: Vec<Stage> = text.split(',').map(stage).collect::<Option<_>>()?;
+            let stages: Vec<Stage> = text.split(',').map(parse_stage).collect::<Option<_>>()?;
             stages.iter().any(|stage| stage.from + stage.to > 0.0).then_some(Self::Stages(stages))
         };
-        read().ok_or_else(|| wrong(text, EXPECTED))
+        read().ok_or_else(|| parse_error(text, EXPECTED))
     }
 }
 
@@ -195,7 +199,7 @@ mod tests {
     fn arrivals_to_expect_are_the_area_under_the_rate() {
         let expected = |shape: &str, from: u64, to: u64| {
             let at = |s: u64| Nanos::from_millis(s * 1000);
-            shape.parse::<LoadShape>().unwrap().expected(at(from), at(to))
+            shape.parse::<LoadShape>().unwrap().expected_arrivals(at(from), at(to))
         };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} is not {b}");
         let stages = "10s@5,10s@5..25,10s@0";

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::parse::wrong;
+use crate::parse::parse_error;
 use crate::{Caveat, Load, LoadExtent, Mode, ParseError, Verdict};
 
 /// One of several ranks that send one plan together. Sessions are dealt out in turn; their union
@@ -45,12 +45,12 @@ impl Shard {
     }
 
     /// Whether it sends the sessions of this turn.
-    pub fn takes(self, turn: u64) -> bool {
+    pub fn sends_turn(self, turn: u64) -> bool {
         turn % u64::from(self.of) == u64::from(self.index)
     }
 
     /// How many of this many things, dealt out in turn, are its own.
-    pub fn share(self, count: u64) -> u64 {
+    pub fn share_of(self, count: u64) -> u64 {
         let of = u64::from(self.of);
         count / of + u64::from(u64::from(self.index) < count % of)
     }
@@ -58,8 +58,8 @@ impl Shard {
     /// What this client sends of a load: its users, its part of the cap, and, of a closed loop, whose
     /// requests are counted when they are sent, its part of the counts. Open loops count by number,
     /// over the sessions of all.
-    pub fn of_load(self, load: &Load) -> Load {
-        let part = |count: u32| u32::try_from(self.share(count.into())).unwrap_or(count);
+    pub fn shard_load(self, load: &Load) -> Load {
+        let part = |count: u32| u32::try_from(self.share_of(count.into())).unwrap_or(count);
         let mut own = load.clone();
         match &mut own.mode {
             Mode::Closed { concurrency, .. } => {
@@ -69,10 +69,11 @@ impl Shard {
                     LoadExtent::Time(_) | LoadExtent::Auto => 0,
                 };
                 // Requests are dealt out in turn, those before the window and those in it in one row.
-                let rest = |all: u64| self.share(before.saturating_add(all)) - self.share(before);
+                let rest =
+                    |all: u64| self.share_of(before.saturating_add(all)) - self.share_of(before);
                 own.num_requests = load.num_requests.map(rest);
                 if let LoadExtent::Requests(requests) = &mut own.warmup {
-                    *requests = self.share(before);
+                    *requests = self.share_of(before);
                 }
             }
             Mode::Open { max_concurrency, .. }
@@ -208,7 +209,9 @@ impl FromStr for Shard {
         const EXPECTED: &str = "a shard: K/N with K from 0 to N-1 (`0/4`), or `auto`";
         let parts = text.split_once('/');
         let numbers = parts.and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
-        numbers.and_then(|(index, of)| Self::new(index, of)).ok_or_else(|| wrong(text, EXPECTED))
+        numbers
+            .and_then(|(index, of)| Self::new(index, of))
+            .ok_or_else(|| parse_error(text, EXPECTED))
     }
 }
 
@@ -223,10 +226,10 @@ mod tests {
         for of in 1..9 {
             for count in 0..40u64 {
                 let shards = || (0..of).map(|index| Shard::new(index, of).unwrap());
-                assert_eq!(shards().map(|shard| shard.share(count)).sum::<u64>(), count);
+                assert_eq!(shards().map(|shard| shard.share_of(count)).sum::<u64>(), count);
                 for shard in shards() {
-                    let taken = (0..count).filter(|turn| shard.takes(*turn)).count() as u64;
-                    assert_eq!(shard.share(count), taken, "{shard} of {count}");
+                    let taken = (0..count).filter(|turn| shard.sends_turn(*turn)).count() as u64;
+                    assert_eq!(shard.share_of(count), taken, "{shard} of {count}");
                 }
             }
         }
@@ -256,11 +259,11 @@ mod tests {
             for (before, requests) in [(5, 40), (0, 41), (7, 1), (2, 0)] {
                 for index in 0..of {
                     let shard = Shard::new(index, of).unwrap();
-                    let own = shard.of_load(&load(before, requests));
+                    let own = shard.shard_load(&load(before, requests));
                     let LoadExtent::Requests(first) = own.warmup else { panic!() };
                     let all = first + own.num_requests.unwrap();
-                    assert_eq!(all, shard.share(before + requests), "{shard}");
-                    assert_eq!(first, shard.share(before), "{shard}");
+                    assert_eq!(all, shard.share_of(before + requests), "{shard}");
+                    assert_eq!(first, shard.share_of(before), "{shard}");
                 }
             }
         }

@@ -111,7 +111,7 @@ impl Slo {
     }
 
     /// The limit on a metric, that of each request before those of statistics.
-    pub fn limit(&self, metric: MetricName) -> Option<SloLimit> {
+    pub fn limit_on(&self, metric: MetricName) -> Option<SloLimit> {
         let mut about = self.terms.iter().filter(|term| term.metric == SloMetric::Request(metric));
         let first = about.clone().next();
         let each = about.find(|term| term.statistic == SloStatistic::Plain);
@@ -120,20 +120,20 @@ impl Slo {
 
     /// Time from one token to the next that it allows: the limit on TPOT, else on ITL.
     pub fn token_limit_ms(&self) -> Option<f64> {
-        let limit = self.limit(MetricName::Tpot).or_else(|| self.limit(MetricName::Itl));
+        let limit = self.limit_on(MetricName::Tpot).or_else(|| self.limit_on(MetricName::Itl));
         limit.map(|limit| limit.base)
     }
 }
 
 impl SloTerm {
     /// Whether it is about each request by itself.
-    pub fn is_of_each_request(&self) -> bool {
-        !self.metric.is_of_run() && self.statistic == SloStatistic::Plain
+    pub fn is_per_request(&self) -> bool {
+        !self.metric.is_run_wide() && self.statistic == SloStatistic::Plain
     }
 
     /// Whether this value of a request with this many prompt tokens keeps it.
     pub fn holds(&self, value: f64, prompt_tokens: u32) -> bool {
-        self.relation.holds(value, self.limit.at(prompt_tokens))
+        self.relation.holds(value, self.limit.limit_for(prompt_tokens))
     }
 }
 
@@ -161,7 +161,7 @@ impl SloMetric {
     }
 
     /// Whether it is a figure of the whole run.
-    pub fn is_of_run(self) -> bool {
+    pub fn is_run_wide(self) -> bool {
         matches!(self, Self::Errors | Self::Rps | Self::OutputTps)
     }
 
@@ -181,7 +181,7 @@ impl SloMetric {
     }
 
     /// Whether the prompt's length is in it, so that a limit may grow with it.
-    pub fn waits_for_prompt(self) -> bool {
+    pub fn depends_on_prompt(self) -> bool {
         use MetricName::{E2e, Ttfa, Ttft};
         matches!(self, Self::Request(Ttft | Ttfa | E2e))
     }
@@ -215,7 +215,7 @@ impl SloRelation {
 
 impl SloLimit {
     /// For a prompt of this many tokens.
-    pub fn at(self, prompt_tokens: u32) -> f64 {
+    pub fn limit_for(self, prompt_tokens: u32) -> f64 {
         self.base + self.per_token * f64::from(prompt_tokens)
     }
 

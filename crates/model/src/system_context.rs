@@ -66,7 +66,7 @@ impl SystemFacts {
         for (facts, is_stated) in [(&self.said, true), (&self.found, false)] {
             for (name, value) in facts {
                 if name == FLAGS {
-                    flags(value, &mut all);
+                    add_flags(value, &mut all);
                 } else if (is_stated || DECISIVE.contains(&name.as_str())) && !value.is_empty() {
                     all.entry(name.clone()).or_insert_with(|| value.clone());
                 }
@@ -91,7 +91,7 @@ impl SystemFacts {
 }
 
 /// The settings of a text of flags. What is not `name=value` is one setting as a whole.
-fn flags(text: &str, all: &mut BTreeMap<String, String>) {
+fn add_flags(text: &str, all: &mut BTreeMap<String, String>) {
     let pairs: Option<Vec<_>> = text.split_whitespace().map(|flag| flag.split_once('=')).collect();
     match pairs {
         Some(pairs) => {

@@ -19,7 +19,7 @@ pub struct Tracer {
 impl Tracer {
     /// Of a run with this seed, whose nonce no other run has.
     pub fn new(seed: u64, nonce: u64, share: f64) -> Self {
-        Self { seed, key: RandomStream::new(seed, Domain::Traces, nonce).bits(), share }
+        Self { seed, key: RandomStream::new(seed, Domain::Traces, nonce).next_bits(), share }
     }
 
     /// The ids of request `index`; none if it is not traced. Which requests are traced does not
@@ -27,12 +27,13 @@ impl Tracer {
     /// a smaller one too.
     pub fn ids(&self, index: u64) -> Option<TraceIds> {
         // A share that is not a number traces nothing.
-        let is_traced = RandomStream::new(self.seed, Domain::Traced, index).unit() < self.share;
+        let is_traced =
+            RandomStream::new(self.seed, Domain::Traced, index).next_unit() < self.share;
         if !is_traced {
             return None;
         }
         let mut stream = RandomStream::new(self.key, Domain::Traces, index);
-        let (high, low, span) = (stream.bits(), stream.bits(), stream.bits());
+        let (high, low, span) = (stream.next_bits(), stream.next_bits(), stream.next_bits());
         let trace = u128::from(high) << 64 | u128::from(low);
         // An id of zeros stands for none.
         Some(TraceIds { trace: trace.max(1), span: span.max(1) })

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::MetricName;
-use crate::parse::{ParseError, wrong};
+use crate::parse::{ParseError, parse_error};
 
 /// What must be known, and how exactly: `p95 ttft ±10%`; several with commas must all hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,18 +68,18 @@ impl FromStr for Until {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let goals: Vec<Goal> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
-        if goals.len() > MOST { Err(wrong(text, "at most 8 rules")) } else { Ok(Self(goals)) }
+        if goals.len() > MOST { Err(parse_error(text, "at most 8 rules")) } else { Ok(Self(goals)) }
     }
 }
 
 impl FromStr for Goal {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        read(text).ok_or_else(|| wrong(text, EXPECTED))
+        parse_goal(text).ok_or_else(|| parse_error(text, EXPECTED))
     }
 }
 
-fn read(text: &str) -> Option<Goal> {
+fn parse_goal(text: &str) -> Option<Goal> {
     let sign = ["±", "+-", "+/-"].into_iter().find(|sign| text.contains(sign))?;
     let (what, width) = text.split_once(sign)?;
     let (figure, metric) = what.trim().split_once(char::is_whitespace)?;

@@ -5,7 +5,7 @@ mod shorthand;
 use serde::{Deserialize, Serialize};
 
 use crate::{Delay, History, LengthDistribution};
-pub use shorthand::weight;
+pub use shorthand::parse_weight;
 
 /// What to send.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct WorkloadPlan {
     #[serde(default)]
     pub reset_cache: bool,
     /// Tokens of one block of the server's prefix cache; hits are counted in whole blocks.
-    #[serde(default = "cache_block")]
+    #[serde(default = "default_cache_block")]
     pub cache_block: u32,
     /// Keep prompt and answer text in the run folder.
     #[serde(default)]
@@ -50,7 +50,7 @@ pub struct WorkloadPlan {
 }
 
 /// What the common engines have on GPUs.
-fn cache_block() -> u32 {
+fn default_cache_block() -> u32 {
     16
 }
 
@@ -99,7 +99,7 @@ impl ConstraintDialect {
     }
 
     /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 }
@@ -152,7 +152,7 @@ pub struct ClassPlan {
     /// Its name in every breakdown.
     pub name: String,
     /// Its weight among the classes.
-    #[serde(default = "one")]
+    #[serde(default = "default_one")]
     pub share: f64,
     /// Another model than the run's: a LoRA adapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,7 +173,7 @@ pub struct ClassPlan {
     pub structured: Option<StructuredPlan>,
 }
 
-fn one() -> f64 {
+fn default_one() -> f64 {
     1.0
 }
 
@@ -189,7 +189,7 @@ impl WorkloadPlan {
             session_header: None,
             constraints: ConstraintDialect::default(),
             reset_cache: false,
-            cache_block: cache_block(),
+            cache_block: default_cache_block(),
             save_text: false,
             calibration: None,
             classes: vec![class],
@@ -454,11 +454,11 @@ pub struct ImagesPlan {
     #[serde(default)]
     pub format: ImageFormat,
     /// Different images; they are encoded once and shared.
-    #[serde(default = "pool")]
+    #[serde(default = "default_pool")]
     pub pool: u32,
 }
 
-fn pool() -> u32 {
+fn default_pool() -> u32 {
     16
 }
 

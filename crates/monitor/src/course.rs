@@ -63,7 +63,7 @@ impl PlanProgress {
     }
 
     /// Notes which counts are full. Seen a little late, as this is called now and then.
-    pub(crate) fn look(&mut self, at: Nanos, started: u64) {
+    pub(crate) fn update(&mut self, at: Nanos, started: u64) {
         if let LoadExtent::Requests(requests) = self.warmup
             && self.from.is_none()
             && started >= requests
@@ -76,7 +76,7 @@ impl PlanProgress {
     }
 
     /// Where a run that began so long ago stands, unless it was stopped.
-    pub(crate) fn stand(&self, at: Nanos) -> RunPosition {
+    pub(crate) fn position(&self, at: Nanos) -> RunPosition {
         let Some(from) = self.from.filter(|from| at >= *from) else { return RunPosition::Warmup };
         let to = (from + self.duration).min(self.counted_to);
         if at < to {
@@ -98,11 +98,13 @@ pub(crate) enum PlannedLoad {
     Otherwise,
 }
 
-pub(crate) fn offered(mode: &Mode, at: Nanos) -> PlannedLoad {
+pub(crate) fn planned_load(mode: &Mode, at: Nanos) -> PlannedLoad {
     const SECOND: Nanos = Nanos::from_millis(1_000);
     match mode {
         Mode::Open { rate: Rate::PerSecond(rate), .. } => PlannedLoad::PerSecond(*rate),
-        Mode::Shaped { shape, .. } => PlannedLoad::PerSecond(shape.expected(at, at + SECOND)),
+        Mode::Shaped { shape, .. } => {
+            PlannedLoad::PerSecond(shape.expected_arrivals(at, at + SECOND))
+        }
         Mode::Closed { concurrency, .. } => PlannedLoad::Users(*concurrency),
         Mode::Open { rate: Rate::Infinite, .. } | Mode::Replay { .. } => PlannedLoad::Otherwise,
     }

@@ -24,12 +24,12 @@ enum KeyAction {
 impl Keys {
     /// Waits so long for a key at most, and does what it asks for; whether there is something new to
     /// see. An error where keys cannot be read any more.
-    pub fn wait(&mut self, most: Duration, stop: impl FnOnce()) -> std::io::Result<bool> {
+    pub fn wait_for_key(&mut self, most: Duration, stop: impl FnOnce()) -> std::io::Result<bool> {
         if !event::poll(most)? {
             return Ok(false);
         }
         let wish = match event::read()? {
-            Event::Key(key) => self.press(key),
+            Event::Key(key) => self.handle_key(key),
             Event::Resize(..) => KeyAction::Redraw,
             _ => KeyAction::Nothing,
         };
@@ -39,7 +39,7 @@ impl Keys {
         Ok(wish != KeyAction::Nothing)
     }
 
-    fn press(&mut self, key: KeyEvent) -> KeyAction {
+    fn handle_key(&mut self, key: KeyEvent) -> KeyAction {
         if key.kind == KeyEventKind::Release {
             return KeyAction::Nothing;
         }
@@ -74,23 +74,23 @@ mod tests {
         let mut keys = Keys::default();
         let plain = |code| KeyEvent::new(code, KeyModifiers::NONE);
         let control = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
-        assert_eq!(keys.press(plain(KeyCode::Char('q'))), KeyAction::Stop);
-        assert_eq!(keys.press(control('c')), KeyAction::Stop);
+        assert_eq!(keys.handle_key(plain(KeyCode::Char('q'))), KeyAction::Stop);
+        assert_eq!(keys.handle_key(control('c')), KeyAction::Stop);
         // Neither stops nor suspends: nothing pauses the load.
-        assert_eq!(keys.press(control('z')), KeyAction::Nothing);
-        assert_eq!(keys.press(plain(KeyCode::Char('3'))), KeyAction::Redraw);
+        assert_eq!(keys.handle_key(control('z')), KeyAction::Nothing);
+        assert_eq!(keys.handle_key(plain(KeyCode::Char('3'))), KeyAction::Redraw);
         assert_eq!(keys.pane, Pane::Health);
-        assert_eq!(keys.press(plain(KeyCode::Tab)), KeyAction::Redraw);
+        assert_eq!(keys.handle_key(plain(KeyCode::Tab)), KeyAction::Redraw);
         assert_eq!(keys.pane, Pane::Notes);
-        assert_eq!(keys.press(plain(KeyCode::Tab)), KeyAction::Redraw);
+        assert_eq!(keys.handle_key(plain(KeyCode::Tab)), KeyAction::Redraw);
         assert_eq!(keys.pane, Pane::Overview);
-        assert_eq!(keys.press(plain(KeyCode::Char('9'))), KeyAction::Nothing);
-        assert_eq!(keys.press(plain(KeyCode::Char('?'))), KeyAction::Redraw);
+        assert_eq!(keys.handle_key(plain(KeyCode::Char('9'))), KeyAction::Nothing);
+        assert_eq!(keys.handle_key(plain(KeyCode::Char('?'))), KeyAction::Redraw);
         assert!(keys.help);
-        assert_eq!(keys.press(plain(KeyCode::Char('x'))), KeyAction::Redraw);
+        assert_eq!(keys.handle_key(plain(KeyCode::Char('x'))), KeyAction::Redraw);
         assert!(!keys.help);
         let mut up = plain(KeyCode::Char('q'));
         up.kind = KeyEventKind::Release;
-        assert_eq!(keys.press(up), KeyAction::Nothing);
+        assert_eq!(keys.handle_key(up), KeyAction::Nothing);
     }
 }

@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::now;
 use goodput_lab::{ExpectedEnd, Interrupt, Observation, RunHandle, RunSink};
-use goodput_model::{Load, LoadExtent, Nanos, Plan, RequestRecord, plain};
-use goodput_report::confidence_live;
+use goodput_model::{Load, LoadExtent, Nanos, Plan, RequestRecord, escape_control};
+use goodput_report::live_confidence_text;
 
 use crate::course::{self, PlanProgress, RunPosition};
 use crate::keys::Keys;
-use crate::progress::sending;
+use crate::progress::load_to_send;
 use crate::view::{CampaignView, LiveRunView as RunView, OfferedView, RunPhase, ScreenView};
 pub use tally::RunTally;
 
@@ -68,13 +68,13 @@ impl LatestSnapshot {
             handle: run.handle.clone(),
             seen: Mutex::new(LiveFigures::new(run.plan)),
         });
-        lock(&self.0.state).run = Some(Arc::clone(&run));
+        lock_ignoring_poison(&self.0.state).run = Some(Arc::clone(&run));
         ScreenRun(run)
     }
 
     /// Shows traffic that is not ours as it is now.
     pub fn set_traffic(&self, title: String, run: RunView) {
-        lock(&self.0.state).traffic = Some((title, run));
+        lock_ignoring_poison(&self.0.state).traffic = Some((title, run));
     }
 
     /// The user's wish to stop.
@@ -84,18 +84,18 @@ impl LatestSnapshot {
 
     /// What the runs are a part of.
     pub fn set_campaign(&self, campaign: CampaignView) {
-        lock(&self.0.state).campaign = Some(campaign);
+        lock_ignoring_poison(&self.0.state).campaign = Some(campaign);
     }
 
     /// Everything at this instant, with the lines that were said.
     pub fn view(&self, keys: &Keys, at: Nanos, notes: Vec<String>, color: bool) -> ScreenView {
         let shown = &self.0;
         let (run, mut campaign, traffic, end) = {
-            let state = lock(&shown.state);
+            let state = lock_ignoring_poison(&shown.state);
             (state.run.clone(), state.campaign.clone(), state.traffic.clone(), state.end)
         };
         if let (Some(CampaignView::Sweep(sweep)), Some(end)) = (&mut campaign, end) {
-            sweep.left = end.in_words(at);
+            sweep.left = end.time_left_text(at);
         }
         let (own, in_stead) = traffic.unzip();
         let title = run.as_ref().map_or_else(String::new, |run| {
@@ -115,32 +115,32 @@ impl LatestSnapshot {
 
 impl RunSink for ScreenRun {
     fn record(&mut self, record: &RequestRecord) {
-        lock(&self.0.seen).tally.add(record);
+        lock_ignoring_poison(&self.0.seen).tally.add(record);
     }
 
     fn observe(&mut self, seen: &Observation<'_>) {
         let Observation { at, beats, scrapes, gpus } = *seen;
         let handle = &self.0.handle;
-        let snapshot = handle.live.of_all();
-        let mut seen = lock(&self.0.seen);
-        seen.tally.hear(at, &lock(&handle.others));
+        let snapshot = handle.live.total_snapshot();
+        let mut seen = lock_ignoring_poison(&self.0.seen);
+        seen.tally.set_others(at, &lock_ignoring_poison(&handle.others));
         seen.epoch = Some(now() - at);
-        seen.course.look(at, snapshot.started);
-        seen.tally.look(scrapes, gpus);
+        seen.course.update(at, snapshot.started);
+        seen.tally.add_server_samples(scrapes, gpus);
         seen.tally.tick(at, beats, snapshot);
     }
 }
 
 impl Drop for ScreenRun {
     fn drop(&mut self) {
-        let mut seen = lock(&self.0.seen);
+        let mut seen = lock_ignoring_poison(&self.0.seen);
         seen.took = seen.epoch.map(|epoch| now() - epoch);
         seen.is_over = true;
     }
 }
 
 /// What a thread that panicked has left can still be shown.
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -158,9 +158,9 @@ impl RunSetup {
         // The rest of a label is how long it may still take.
         let label = run.label.split(" · ").next().unwrap_or_default().trim();
         Self {
-            target: plain(run.target),
-            model: plain(run.model),
-            label: plain(label),
+            target: escape_control(run.target),
+            model: escape_control(run.model),
+            label: escape_control(label),
             load: run.plan.load.clone(),
         }
     }
@@ -192,16 +192,16 @@ impl LiveFigures {
 
 impl BoardRun {
     fn view(&self, at: Nanos, is_stopped: bool) -> RunView {
-        let snapshot = self.handle.live.of_all();
-        let mut seen = lock(&self.seen);
+        let snapshot = self.handle.live.total_snapshot();
+        let mut seen = lock_ignoring_poison(&self.seen);
         let since = seen.epoch.map_or(Nanos::ZERO, |epoch| at - epoch);
         let elapsed = seen.took.unwrap_or(since);
-        seen.course.look(elapsed, snapshot.started);
-        let phase = self.phase(&seen, elapsed, is_stopped);
-        let rates = seen.tally.rates((elapsed, snapshot)).filter(|_| !seen.is_over);
-        let (tokens, under_way) = seen.tally.history();
-        let total_s = total(&self.facts.load);
-        let done = done(&self.facts.load, total_s, elapsed.as_secs(), snapshot.started);
+        seen.course.update(elapsed, snapshot.started);
+        let phase = self.run_phase(&seen, elapsed, is_stopped);
+        let rates = seen.tally.recent_rates((elapsed, snapshot)).filter(|_| !seen.is_over);
+        let (tokens, under_way) = seen.tally.recent_history();
+        let total_s = planned_load_s(&self.facts.load);
+        let done = share_done(&self.facts.load, total_s, elapsed.as_secs(), snapshot.started);
         let left_s = done.filter(|done| *done > 0.0).map(|done| match total_s {
             Some(total) => (total - elapsed.as_secs()).max(0.0),
             // By count: as fast as so far.
@@ -214,7 +214,7 @@ impl BoardRun {
             total_s,
             done,
             left_s,
-            offered: offered(&self.facts.load, elapsed),
+            offered: offered_view(&self.facts.load, elapsed),
             sent_per_s: rates.map(|rates| rates.sent),
             ok_per_s: rates.map(|rates| rates.ok),
             tokens_per_s: rates.map(|rates| rates.tokens),
@@ -222,22 +222,22 @@ impl BoardRun {
             sent: snapshot.started,
             ok: snapshot.ok,
             failed: snapshot.failed,
-            confidence: confidence_live(
-                &self.handle.look(),
-                sending(&self.facts.load, &self.handle.control, elapsed),
+            confidence: live_confidence_text(
+                &self.handle.last_look(),
+                load_to_send(&self.facts.load, &self.handle.control, elapsed),
             ),
-            latencies: seen.tally.latencies(elapsed),
+            latencies: seen.tally.latency_views(elapsed),
             tokens,
             under_way,
-            errors: seen.tally.errors(),
-            client: seen.tally.client(elapsed, snapshot.lost),
-            server: seen.tally.server(),
+            errors: seen.tally.frequent_errors(),
+            client: seen.tally.client_view(elapsed, snapshot.lost),
+            server: seen.tally.server_view(),
         }
     }
 
-    fn phase(&self, seen: &LiveFigures, elapsed: Nanos, is_stopped: bool) -> RunPhase {
+    fn run_phase(&self, seen: &LiveFigures, elapsed: Nanos, is_stopped: bool) -> RunPhase {
         let is_sent = self.handle.control.is_draining() || self.handle.control.is_stopping();
-        match seen.course.stand(elapsed) {
+        match seen.course.position(elapsed) {
             _ if seen.is_over => RunPhase::Ended,
             _ if is_sent && is_stopped => RunPhase::Stopping,
             _ if is_sent => RunPhase::Drain,
@@ -250,8 +250,8 @@ impl BoardRun {
     }
 }
 
-fn offered(load: &Load, at: Nanos) -> OfferedView {
-    match course::offered(&load.mode, at) {
+fn offered_view(load: &Load, at: Nanos) -> OfferedView {
+    match course::planned_load(&load.mode, at) {
         course::PlannedLoad::PerSecond(rate) => OfferedView::PerSecond(rate),
         course::PlannedLoad::Users(users) => OfferedView::Users(users),
         course::PlannedLoad::Otherwise => OfferedView::Otherwise,
@@ -259,7 +259,7 @@ fn offered(load: &Load, at: Nanos) -> OfferedView {
 }
 
 /// Seconds of load, where they are planned.
-fn total(load: &Load) -> Option<f64> {
+fn planned_load_s(load: &Load) -> Option<f64> {
     let measured = load.duration?.as_secs_f64();
     let warmup = match load.warmup {
         LoadExtent::Time(time) => time.as_secs_f64(),
@@ -269,7 +269,7 @@ fn total(load: &Load) -> Option<f64> {
 }
 
 /// Share of the load that was sent.
-fn done(load: &Load, total_s: Option<f64>, elapsed_s: f64, started: u64) -> Option<f64> {
+fn share_done(load: &Load, total_s: Option<f64>, elapsed_s: f64, started: u64) -> Option<f64> {
     let warmup = match load.warmup {
         LoadExtent::Requests(requests) => requests,
         LoadExtent::Time(_) | LoadExtent::Auto => 0,

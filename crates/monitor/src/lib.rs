@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `view`, `panes`, `words` | a [`ScreenView`] as plain data, and [`draw`], which is pure: the same view gives the same screen |
+//! | `view`, `panes`, `words` | a [`ScreenView`] as plain data, and [`draw_screen`], which is pure: the same view gives the same screen |
 //! | `latest_snapshot`, `keys` | what is known of the current runs ([`LatestSnapshot`]), made a view; what keys choose of it |
 //! | `progress`, `ticker` | the line of a run, and when and how lines are shown |
 //! | [`metrics`] | `--metrics-listen`: the runs of one use of a verb as Prometheus metrics |
@@ -27,7 +27,7 @@ mod tests;
 
 pub use keys::Keys;
 pub use latest_snapshot::{LatestSnapshot, RunTally, ScreenRun};
-pub use panes::draw;
+pub use panes::draw_screen;
 pub use progress::ProgressLine;
 pub use ticker::Ticker;
 pub use view::{

@@ -18,12 +18,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_clock::now;
 use goodput_lab::{Observation, RunHandle, RunSink, UpcomingRun};
-use goodput_model::{Load, MetricsFormat, Nanos, RequestRecord, plain};
+use goodput_model::{Load, MetricsFormat, Nanos, RequestRecord, escape_control};
 
-use crate::course::{PlanProgress, RunPosition, offered};
+use crate::course::{PlanProgress, RunPosition, planned_load};
 use observed::LatestReadings;
 use page::RunSnapshot;
-pub use page::sheet;
+pub use page::new_sheet;
 pub use tally::MetricsTally;
 
 /// Runs on the page at most, in addition to the current ones: a comparison has hundreds.
@@ -84,11 +84,11 @@ impl RunLabels {
         let name = run.folder.file_name().filter(|_| !label.is_empty());
         let name = name.map_or_else(|| "run".into(), |name| name.to_string_lossy());
         Self {
-            target: plain(run.target),
-            run: plain(&name),
-            label: plain(label),
-            model: plain(run.model),
-            folder: plain(&run.folder.display().to_string()),
+            target: escape_control(run.target),
+            run: escape_control(&name),
+            label: escape_control(label),
+            model: escape_control(run.model),
+            folder: escape_control(&run.folder.display().to_string()),
             stream: run.plan.target.stream,
             load: run.plan.load.clone(),
         }
@@ -109,7 +109,7 @@ impl Listen {
             epoch: None,
             ended: None,
         };
-        let mut runs = lock(&self.0);
+        let mut runs = lock_ignoring_poison(&self.0);
         let times = runs.names.entry((facts.target.clone(), facts.run.clone())).or_default();
         *times += 1;
         if *times > 1 {
@@ -126,42 +126,42 @@ impl Listen {
     }
 
     /// The page as it is now.
-    pub fn page(&self, format: MetricsFormat) -> String {
-        let shown = lock(&self.0).shown.clone();
-        let looks: Vec<RunSnapshot> = shown.iter().map(|run| run.look(now())).collect();
-        page::render(&looks, format)
+    pub fn render_page(&self, format: MetricsFormat) -> String {
+        let shown = lock_ignoring_poison(&self.0).shown.clone();
+        let looks: Vec<RunSnapshot> = shown.iter().map(|run| run.snapshot(now())).collect();
+        page::render_page(&looks, format)
     }
 }
 
 /// Serves a page at `/metrics` until the process ends; where it listens.
-pub fn serve(
+pub fn serve_metrics(
     address: SocketAddr,
     page: impl Fn(MetricsFormat) -> String + Send + Sync + 'static,
 ) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let chosen = listener.local_addr()?;
-    server::start(page, PATIENCE, listener)?;
+    server::start_server(page, PATIENCE, listener)?;
     Ok(chosen)
 }
 
 impl MetricsRun {
     fn is_over(&self) -> bool {
-        lock(&self.state).ended.is_some()
+        lock_ignoring_poison(&self.state).ended.is_some()
     }
 
-    fn look(&self, at: Nanos) -> RunSnapshot {
+    fn snapshot(&self, at: Nanos) -> RunSnapshot {
         let seen = self.handle.live.snapshot();
-        let mut state = lock(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         let since = state.epoch.map_or(Nanos::ZERO, |epoch| at - epoch);
         let elapsed = state.ended.unwrap_or(since);
-        state.course.look(elapsed, seen.started);
+        state.course.update(elapsed, seen.started);
         let is_sent = self.handle.control.is_stopping() || self.handle.control.is_draining();
         let stand = if state.ended.is_some() {
             RunPosition::Ended
         } else if is_sent {
             RunPosition::Drain
         } else {
-            state.course.stand(elapsed)
+            state.course.position(elapsed)
         };
         RunSnapshot {
             facts: self.facts.clone(),
@@ -170,7 +170,7 @@ impl MetricsRun {
             readings: state.readings.clone(),
             stand,
             elapsed,
-            offered: offered(&self.facts.load.mode, elapsed),
+            offered: planned_load(&self.facts.load.mode, elapsed),
         }
     }
 }
@@ -182,15 +182,15 @@ pub struct MeteredRun(Arc<MetricsRun>);
 
 impl RunSink for MeteredRun {
     fn record(&mut self, record: &RequestRecord) {
-        lock(&self.0.state).tally.add(record);
+        lock_ignoring_poison(&self.0.state).tally.add(record);
     }
 
     fn observe(&mut self, seen: &Observation<'_>) {
         let Observation { at, beats, .. } = *seen;
         let started = self.0.handle.live.snapshot().started;
-        let mut state = lock(&self.0.state);
+        let mut state = lock_ignoring_poison(&self.0.state);
         state.epoch = Some(now() - at);
-        state.course.look(at, started);
+        state.course.update(at, started);
         state.tally.observe(at, beats);
         state.readings.observe(seen);
     }
@@ -198,7 +198,7 @@ impl RunSink for MeteredRun {
 
 impl Drop for MeteredRun {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.state);
+        let mut state = lock_ignoring_poison(&self.0.state);
         let took = state.epoch.map_or(Nanos::ZERO, |epoch| now() - epoch);
         state.ended = Some(took);
         // What the server says after the run is not seen any more.
@@ -207,6 +207,6 @@ impl Drop for MeteredRun {
 }
 
 /// What a thread that panicked has left is still counters.
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

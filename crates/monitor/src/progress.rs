@@ -8,7 +8,7 @@ use goodput_clock::{now, pause};
 use goodput_engine::{RunControl, Snapshot};
 use goodput_lab::{ExpectedEnd, RunHandle, RunSink, UpcomingRun};
 use goodput_model::{Load, LoadExtent, Nanos, RequestRecord};
-use goodput_report::{Sending, confidence_live};
+use goodput_report::{Sending, live_confidence_text};
 
 use crate::ticker::Ticker;
 
@@ -54,7 +54,7 @@ impl RunSink for ProgressLine {
         let done = Arc::clone(&self.done);
         let thread = std::thread::Builder::new().name("progress".to_owned());
         // Without a thread only the progress line is missing.
-        self.thread = thread.spawn(move || show(&shown, &done)).ok();
+        self.thread = thread.spawn(move || show_progress(&shown, &done)).ok();
     }
 
     fn record(&mut self, _: &RequestRecord) {}
@@ -69,36 +69,40 @@ impl Drop for ProgressLine {
     }
 }
 
-fn show(shown: &ShownProgress, done: &AtomicBool) {
+fn show_progress(shown: &ShownProgress, done: &AtomicBool) {
     let live = &shown.handle.live;
     let begin = now();
-    let mut earlier = (begin, live.of_all());
-    let mut ticker = Ticker::of_line(false, shown.is_rewritten, |_| {});
+    let mut earlier = (begin, live.total_snapshot());
+    let mut ticker = Ticker::for_line(false, shown.is_rewritten, |_| {});
     while !done.load(Ordering::Relaxed) {
         pause(Nanos::from_millis(20));
         if !ticker.is_due() {
             continue;
         }
         let present = now();
-        let snapshot = live.of_all();
-        let parts = parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
-        let sending = sending(&shown.load, &shown.handle.control, present - begin);
-        let label = with_end(&shown.label, shown.end, present);
-        ticker.show(&line(&label, parts, &confidence_live(&shown.handle.look(), sending)));
+        let snapshot = live.total_snapshot();
+        let parts = line_parts(present - begin, present - earlier.0, &snapshot, &earlier.1);
+        let sending = load_to_send(&shown.load, &shown.handle.control, present - begin);
+        let label = label_with_end(&shown.label, shown.end, present);
+        ticker.show(&fit_line(
+            &label,
+            parts,
+            &live_confidence_text(&shown.handle.last_look(), sending),
+        ));
         if present - earlier.0 > Nanos::from_millis(900) {
             earlier = (present, snapshot);
         }
     }
-    ticker.wipe();
+    ticker.clear();
 }
 
 /// A label such as `6 search 20/s · ` with how long everything still takes.
-fn with_end(label: &str, end: Option<ExpectedEnd>, at: Nanos) -> String {
-    end.map_or_else(|| label.to_owned(), |end| format!("{label}{} · ", end.in_words(at)))
+fn label_with_end(label: &str, end: Option<ExpectedEnd>, at: Nanos) -> String {
+    end.map_or_else(|| label.to_owned(), |end| format!("{label}{} · ", end.time_left_text(at)))
 }
 
 /// What of a load is still to be sent so long after it began.
-pub(crate) fn sending(load: &Load, control: &RunControl, elapsed: Nanos) -> Sending {
+pub(crate) fn load_to_send(load: &Load, control: &RunControl, elapsed: Nanos) -> Sending {
     if control.is_draining() || control.is_stopping() {
         return Sending::Over;
     }
@@ -117,7 +121,12 @@ pub(crate) fn sending(load: &Load, control: &RunControl, elapsed: Nanos) -> Send
 }
 
 /// Parts of the line, each with how soon it is left out if space is short: 0 never.
-fn parts(elapsed: Nanos, since: Nanos, now: &Snapshot, before: &Snapshot) -> Vec<(u8, String)> {
+fn line_parts(
+    elapsed: Nanos,
+    since: Nanos,
+    now: &Snapshot,
+    before: &Snapshot,
+) -> Vec<(u8, String)> {
     let rate = (now.ok - before.ok) as f64 / since.as_secs().max(0.001);
     let mut parts = vec![
         (0, format!("{:6.1} s", elapsed.as_secs())),
@@ -134,7 +143,7 @@ fn parts(elapsed: Nanos, since: Nanos, now: &Snapshot, before: &Snapshot) -> Vec
 }
 
 /// The line, with the parts that fit.
-fn line(label: &str, mut parts: Vec<(u8, String)>, known: &str) -> String {
+fn fit_line(label: &str, mut parts: Vec<(u8, String)>, known: &str) -> String {
     loop {
         let all: String = parts.iter().map(|part| part.1.as_str()).collect();
         let line = format!("{label}{all}{known}");
@@ -159,18 +168,19 @@ mod tests {
             ttft_count: 24_500,
             ..Snapshot::default()
         };
-        let parts = || parts(Nanos::from_millis(123_400), Nanos::from_millis(1000), &now, &now);
-        let plain = line("", parts(), "");
+        let parts =
+            || line_parts(Nanos::from_millis(123_400), Nanos::from_millis(1000), &now, &now);
+        let plain = fit_line("", parts(), "");
         assert_eq!(
             plain,
             " 123.4 s · 24680 sent · 180 in flight · 24500 ok · 0 failed · 0.0 ok/s · TTFT 212 ms"
         );
         let known = " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min";
         let repeat = "repeat 2 of 5 · ";
-        let full = line(repeat, parts(), known);
+        let full = fit_line(repeat, parts(), known);
         assert!(full.chars().count() < WIDTH, "{full}");
         assert!(full.starts_with("repeat 2 of 5 ·  123.4 s") && full.ends_with(known), "{full}");
-        let worst = line(repeat, parts(), &format!("{known} · queue grows by 31.4/s"));
+        let worst = fit_line(repeat, parts(), &format!("{known} · queue grows by 31.4/s"));
         assert!(worst.contains("24500 ok") && worst.ends_with("31.4/s"), "{worst}");
     }
 }

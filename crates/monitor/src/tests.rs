@@ -8,7 +8,7 @@ use crate::*;
 /// The screen as text, without what stands empty at the ends of lines.
 fn screen(view: &ScreenView, columns: u16, rows: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-    terminal.draw(|frame| draw(view, frame)).unwrap();
+    terminal.draw(|frame| draw_screen(view, frame)).unwrap();
     let buffer = terminal.backend().buffer();
     let row = |y: u16| -> String {
         let line: String = (0..columns).map(|x| buffer[(x, y)].symbol()).collect();
@@ -431,7 +431,7 @@ fn no_color_is_used_when_it_is_off() {
     let colored = |color: bool| {
         let view = ScreenView { color, ..swept() };
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-        terminal.draw(|frame| draw(&view, frame)).unwrap();
+        terminal.draw(|frame| draw_screen(&view, frame)).unwrap();
         let cells = terminal.backend().buffer().content().iter();
         cells.filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
     };

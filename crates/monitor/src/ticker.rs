@@ -31,13 +31,13 @@ impl Ticker {
     }
 
     /// The line comes as often as its place allows.
-    pub fn of_line(quiet: bool, is_rewritten: bool, say: fn(&str)) -> Self {
+    pub fn for_line(quiet: bool, is_rewritten: bool, say: fn(&str)) -> Self {
         Self::new(quiet, is_rewritten, if is_rewritten { TERMINAL } else { PLAIN }, say)
     }
 
     /// A screen is shown instead of the line, where it can be had.
     #[must_use]
-    pub fn behind_screen(self) -> Self {
+    pub fn hidden_by_screen(self) -> Self {
         Self { is_wiped: false, ..self }
     }
 
@@ -63,20 +63,20 @@ impl Ticker {
     }
 
     /// Says something, where progress is shown.
-    pub fn say(&self, line: &str) {
+    pub fn print(&self, line: &str) {
         if !self.quiet {
-            self.note(line);
+            self.print_always(line);
         }
     }
 
     /// Says something, however quiet it is to be.
-    pub fn note(&self, line: &str) {
-        self.wipe();
+    pub fn print_always(&self, line: &str) {
+        self.clear();
         (self.say)(line);
     }
 
     /// Takes the line away.
-    pub fn wipe(&self) {
+    pub fn clear(&self) {
         if self.is_wiped {
             let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
         }

@@ -6,4 +6,4 @@ mod shadow;
 mod shadow_page;
 
 pub use recording::{recording_line, recording_page};
-pub use shadow::{ShadowProgress, standing_in_words};
+pub use shadow::{ShadowProgress, standing_text};

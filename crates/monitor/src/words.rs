@@ -4,7 +4,7 @@
 pub(crate) const NONE: &str = "–";
 
 /// A time in milliseconds, in at most six columns.
-pub(crate) fn ms(value: Option<f64>) -> String {
+pub(crate) fn ms_text(value: Option<f64>) -> String {
     match value {
         None => NONE.to_owned(),
         Some(value) if value.is_nan() => NONE.to_owned(),
@@ -17,7 +17,7 @@ pub(crate) fn ms(value: Option<f64>) -> String {
 }
 
 /// An amount that may be large: `0.42`, `12.3`, `4,567`, `12.3k`, `4.6M`.
-pub(crate) fn amount(value: Option<f64>) -> String {
+pub(crate) fn amount_text(value: Option<f64>) -> String {
     match value {
         None => NONE.to_owned(),
         Some(value) if !value.is_finite() => NONE.to_owned(),
@@ -31,7 +31,7 @@ pub(crate) fn amount(value: Option<f64>) -> String {
 }
 
 /// A count with its thousands apart.
-pub(crate) fn count(value: u64) -> String {
+pub(crate) fn count_text(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -44,7 +44,7 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// A length of time.
-pub(crate) fn seconds(value: f64) -> String {
+pub(crate) fn seconds_text(value: f64) -> String {
     match value {
         value if !value.is_finite() || value < 0.0 => NONE.to_owned(),
         value if value < 99.95 => format!("{value:.1} s"),
@@ -54,7 +54,7 @@ pub(crate) fn seconds(value: f64) -> String {
 }
 
 /// A length of time that is guessed.
-pub(crate) fn about(value: f64) -> String {
+pub(crate) fn rough_seconds_text(value: f64) -> String {
     match value {
         value if !value.is_finite() || value < 0.0 => NONE.to_owned(),
         value if value < 99.5 => format!("{value:.0} s"),
@@ -69,7 +69,14 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let of = |value: f64| (ms(Some(value)), amount(Some(value)), seconds(value), about(value));
+        let of = |value: f64| {
+            (
+                ms_text(Some(value)),
+                amount_text(Some(value)),
+                seconds_text(value),
+                rough_seconds_text(value),
+            )
+        };
         let own = |a: &str, b: &str, c: &str, d: &str| {
             (a.to_owned(), b.to_owned(), c.to_owned(), d.to_owned())
         };
@@ -79,9 +86,9 @@ mod tests {
         assert_eq!(of(12_345.6), own("12346", "12.3k", "3.4 h", "3.4 h"));
         assert_eq!(of(f64::INFINITY), own(">limit", "–", "–", "–"));
         assert_eq!(of(f64::NAN), own("–", "–", "–", "–"));
-        assert_eq!(ms(Some(1e9)), "1e9");
-        assert_eq!(amount(Some(4_560_000.0)), "4.6M");
-        assert_eq!((ms(None), amount(None)), ("–".to_owned(), "–".to_owned()));
-        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(ms_text(Some(1e9)), "1e9");
+        assert_eq!(amount_text(Some(4_560_000.0)), "4.6M");
+        assert_eq!((ms_text(None), amount_text(None)), ("–".to_owned(), "–".to_owned()));
+        assert_eq!([0, 999, 1000, 1_234_567].map(count_text), ["0", "999", "1,000", "1,234,567"]);
     }
 }

@@ -35,15 +35,16 @@ impl CgroupLimit {
             // Inside a container the path may name a group that is not shown here: the root is it.
             let inner = base.join(path.trim_start_matches('/'));
             let groups = inner.ancestors().take_while(|folder| folder.starts_with(&base));
-            let limit =
-                |folder: &Path| Some(Self { folder: folder.to_owned(), quota: quota(folder)? });
+            let limit = |folder: &Path| {
+                Some(Self { folder: folder.to_owned(), quota: read_quota(folder)? })
+            };
             found.extend(groups.filter_map(limit));
         }
         found.into_iter().min_by(|a, b| a.quota.total_cmp(&b.quota))
     }
 
     /// What the limit has cost.
-    pub(crate) fn throttled(&self) -> Option<Throttled> {
+    pub(crate) fn throttled_time(&self) -> Option<Throttled> {
         let text = fs::read_to_string(self.folder.join("cpu.stat")).ok()?;
         let field = |name: &str| {
             let line = text.lines().find(|line| line.split_whitespace().next() == Some(name))?;
@@ -55,7 +56,7 @@ impl CgroupLimit {
     }
 }
 
-fn quota(folder: &Path) -> Option<f64> {
+fn read_quota(folder: &Path) -> Option<f64> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
     let (quota, period) = match read("cpu.max") {
@@ -85,7 +86,7 @@ mod tests {
 
     fn look(tree: &tempfile::TempDir) -> (Option<f64>, Option<Throttled>) {
         let limit = CgroupLimit::find(&tree.path().join("proc"), &tree.path().join("cg"));
-        (limit.as_ref().map(|limit| limit.quota), limit.and_then(|limit| limit.throttled()))
+        (limit.as_ref().map(|limit| limit.quota), limit.and_then(|limit| limit.throttled_time()))
     }
 
     #[test]

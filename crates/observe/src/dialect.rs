@@ -61,7 +61,7 @@ enum Labels<'a> {
 
 impl Labels<'_> {
     /// Whether a series has them; an empty value also picks those without the label.
-    fn pick(self, series: &ParsedSeries<'_>) -> bool {
+    fn matches(self, series: &ParsedSeries<'_>) -> bool {
         match self {
             Self::Known(labels) => labels.iter().all(|(key, value)| series.label(key) == *value),
             Self::Mapped(labels) => labels.iter().all(|(key, value)| series.label(key) == value),
@@ -71,19 +71,22 @@ impl Labels<'_> {
 
 impl EngineNames {
     /// Whose names a page uses: the first dialect of which something is there.
-    pub(crate) fn find(index: &SeriesIndex<'_>) -> Option<usize> {
-        DIALECTS.iter().position(|dialect| dialect.places.iter().any(|place| index.has(place)))
+    pub(crate) fn detect(index: &SeriesIndex<'_>) -> Option<usize> {
+        DIALECTS
+            .iter()
+            .position(|dialect| dialect.places.iter().any(|place| index.has_figure(place)))
     }
 
     /// A gauge of a page, from this dialect alone.
     pub(crate) fn gauge(&self, signal: Signal, index: &SeriesIndex<'_>) -> Option<f64> {
-        let place = self.places.iter().find(|place| place.signal == signal && index.has(place))?;
+        let place =
+            self.places.iter().find(|place| place.signal == signal && index.has_figure(place))?;
         index.gauge(place).ok()?
     }
 }
 
 /// Whether a value can be an amount of something.
-pub(crate) fn is_amount(value: f64) -> bool {
+pub(crate) fn is_valid_amount(value: f64) -> bool {
     (0.0..9e18).contains(&value)
 }
 

@@ -51,11 +51,11 @@ struct Troubles {
 }
 
 impl Troubles {
-    fn reset(&mut self) {
+    fn count_reset(&mut self) {
         self.resets = self.resets.saturating_add(1);
     }
 
-    fn malformed(&mut self) {
+    fn count_malformed(&mut self) {
         self.malformed = self.malformed.saturating_add(1);
     }
 }
@@ -71,21 +71,21 @@ impl EndpointFollower {
     pub fn read(&mut self, page: &str) -> ServerReading {
         let page = ParsedPage::parse(page);
         let index = SeriesIndex::new(&page);
-        self.dialect = EngineNames::find(&index).or(self.dialect);
+        self.dialect = EngineNames::detect(&index).or(self.dialect);
         let map = self.map.clone();
-        let places = places(map.as_deref(), self.dialect);
+        let places = all_sources(map.as_deref(), self.dialect);
         let mut troubles = Troubles { resets: 0, malformed: page.malformed };
         let mut values = BTreeMap::new();
         for signal in Signal::ALL {
-            let Some((id, place)) = self.choose(*signal, &places, &index) else { continue };
+            let Some((id, place)) = self.choose_source(*signal, &places, &index) else { continue };
             let value = if signal.kind() == SignalKind::Gauge {
-                gauge(place, &index, &mut troubles)
+                read_gauge(place, &index, &mut troubles)
             } else {
-                self.total(id, place, &index, &mut troubles)
+                self.total_growth(id, place, &index, &mut troubles)
             };
             if *signal == Signal::KvUsage && value.is_some() {
                 // A mean hides the one engine that has no room left.
-                let fullest = index.largest(place).map(SignalValue::Number);
+                let fullest = index.largest_share(place).map(SignalValue::Number);
                 values.extend(fullest.map(|fullest| (Signal::KvUsageMax, fullest)));
             }
             values.extend(value.map(|value| (*signal, value)));
@@ -107,7 +107,7 @@ impl EndpointFollower {
     }
 
     /// The place to read a figure from: the one of the look before, or else the first that is there.
-    fn choose<'p, 'a>(
+    fn choose_source<'p, 'a>(
         &self,
         signal: Signal,
         places: &'p [(PlaceId, FigureSource<'a>)],
@@ -116,7 +116,7 @@ impl EndpointFollower {
         let before = self.found.get(&signal).map(|found| found.place);
         let mut there = places
             .iter()
-            .filter(|(_, place)| place.signal == signal && index.has(place))
+            .filter(|(_, place)| place.signal == signal && index.has_figure(place))
             .map(|(id, place)| (*id, place));
         let first = there.next()?;
         let again = std::iter::once(first).chain(there).find(|(id, _)| Some(*id) == before);
@@ -124,7 +124,7 @@ impl EndpointFollower {
     }
 
     /// A counter or a distribution, since the first look.
-    fn total(
+    fn total_growth(
         &mut self,
         id: PlaceId,
         place: &FigureSource<'_>,
@@ -142,15 +142,15 @@ impl EndpointFollower {
         found.place = id;
         let total = &mut found.total;
         if place.signal.kind() == SignalKind::Counter {
-            total.sum += added(place.parts(), place, index, &mut self.ledger, troubles)?;
+            total.sum += sum_growth(place.parts(), place, index, &mut self.ledger, troubles)?;
             return Some(SignalValue::Number(total.sum));
         }
         if let Some(count) = place.count {
-            let count = added([count].into_iter(), place, index, &mut self.ledger, troubles);
-            let sum = added(place.parts(), place, index, &mut self.ledger, troubles);
+            let count = sum_growth([count].into_iter(), place, index, &mut self.ledger, troubles);
+            let sum = sum_growth(place.parts(), place, index, &mut self.ledger, troubles);
             total.count += count?;
             total.sum += sum? * place.scale;
-        } else if !histogram::add(place, index, total, &mut self.ledger, troubles) {
+        } else if !histogram::add_histogram(place, index, total, &mut self.ledger, troubles) {
             return None;
         }
         Some(SignalValue::Buckets(total.clone()))
@@ -158,13 +158,13 @@ impl EndpointFollower {
 }
 
 /// All places in order of preference. What the map has is not looked for elsewhere.
-fn places<'m>(
+fn all_sources<'m>(
     map: Option<&'m MetricsMap>,
     dialect: Option<usize>,
 ) -> Vec<(PlaceId, FigureSource<'m>)> {
     let mut places: Vec<(PlaceId, FigureSource<'m>)> = map
         .into_iter()
-        .flat_map(MetricsMap::places)
+        .flat_map(MetricsMap::sources)
         .enumerate()
         .map(|(number, place)| ((None, number), place))
         .collect();
@@ -176,20 +176,20 @@ fn places<'m>(
     places
 }
 
-fn gauge(
+fn read_gauge(
     place: &FigureSource<'_>,
     index: &SeriesIndex<'_>,
     troubles: &mut Troubles,
 ) -> Option<SignalValue> {
     let value = index.gauge(place);
     if value.is_err() {
-        troubles.malformed();
+        troubles.count_malformed();
     }
     value.ok()?.map(SignalValue::Number)
 }
 
 /// What came to the series of some parts since the look before; none if none of them is a number.
-fn added<'a>(
+fn sum_growth<'a>(
     parts: impl Iterator<Item = SeriesRef<'a>>,
     place: &FigureSource<'_>,
     index: &SeriesIndex<'_>,
@@ -198,9 +198,9 @@ fn added<'a>(
 ) -> Option<f64> {
     let mut sum = None;
     let scale = if place.signal.kind() == SignalKind::Counter { place.scale } else { 1.0 };
-    for series in parts.flat_map(|part| index.series(&part, "")) {
-        let key = ledger::key(place.signal, &series.name, &series.labels);
-        if let Some(added) = ledger.number(key, series.value, troubles) {
+    for series in parts.flat_map(|part| index.find_series(&part, "")) {
+        let key = ledger::series_key(place.signal, &series.name, &series.labels);
+        if let Some(added) = ledger.growth(key, series.value, troubles) {
             sum = Some(sum.unwrap_or_default() + added * scale);
         }
     }

@@ -47,22 +47,22 @@ impl HostSampler {
             }
         }
         HostSample {
-            threads: self.threads(),
-            throttled: self.limit.as_ref().and_then(CgroupLimit::throttled),
+            threads: self.sample_threads(),
+            throttled: self.limit.as_ref().and_then(CgroupLimit::throttled_time),
             steal,
             cpus: cpus.len() as u32,
             idle,
-            open_files: self.open_files(),
-            memory: self.memory(),
+            open_files: self.count_open_files(),
+            memory: self.machine_memory(),
             network: self.network(),
         }
     }
 
-    fn threads(&self) -> Vec<ThreadSample> {
+    fn sample_threads(&self) -> Vec<ThreadSample> {
         let tasks = fs::read_dir(self.proc.join("self/task"));
         let folders = tasks.into_iter().flatten().flatten().map(|entry| entry.path());
         // A thread may end while it is looked at.
-        folders.filter_map(|folder| thread(&folder)).collect()
+        folders.filter_map(|folder| read_thread(&folder)).collect()
     }
 
     /// The processors that this process may use, from a list such as `0-3,8`.
@@ -76,7 +76,7 @@ impl HostSampler {
         list.unwrap_or_default().split(',').filter_map(range).flatten().collect()
     }
 
-    fn open_files(&self) -> u64 {
+    fn count_open_files(&self) -> u64 {
         let folder = self.proc.join("self/fd");
         // Newer kernels tell the number as the folder's size; older ones make us count.
         match fs::metadata(&folder).map(|metadata| metadata.len()) {
@@ -85,7 +85,7 @@ impl HostSampler {
         }
     }
 
-    fn memory(&self) -> Option<MachineMemory> {
+    fn machine_memory(&self) -> Option<MachineMemory> {
         let table = fs::read_to_string(self.proc.join("meminfo")).ok()?;
         let bytes = |name: &str| {
             let line = table.lines().find_map(|line| line.strip_prefix(name))?;
@@ -123,7 +123,7 @@ impl Default for HostSampler {
     }
 }
 
-fn thread(folder: &Path) -> Option<ThreadSample> {
+fn read_thread(folder: &Path) -> Option<ThreadSample> {
     let name = fs::read_to_string(folder.join("comm")).ok()?;
     // Time on a processor, time waiting for one, number of turns.
     let times = fs::read_to_string(folder.join("schedstat")).ok()?;

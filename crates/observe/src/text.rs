@@ -38,17 +38,17 @@ impl<'a> ParsedPage<'a> {
     pub fn parse(text: &'a str) -> Self {
         let mut page = Self::default();
         for line in text.split('\n') {
-            match line::read(line.strip_suffix('\r').unwrap_or(line)) {
+            match line::parse_line(line.strip_suffix('\r').unwrap_or(line)) {
                 Ok(series) => page.series.extend(series),
                 Err(line::Malformed) => page.malformed = page.malformed.saturating_add(1),
             }
         }
-        page.keep_the_last();
+        page.drop_repeated_series();
         page
     }
 
     /// Drops series that stand there again further down.
-    fn keep_the_last(&mut self) {
+    fn drop_repeated_series(&mut self) {
         let mut seen = HashSet::with_capacity(self.series.len());
         let again: Vec<bool> = self
             .series

@@ -119,15 +119,15 @@ impl Artifact {
     pub fn open(path: &Path) -> Result<Self, FolderError> {
         let facts = fs::metadata(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => FolderError::Missing(path.to_owned()),
-            _ => unreadable(path, error),
+            _ => read_error(path, error),
         })?;
         if facts.is_dir() {
             return Self::open_folder(path);
         }
         // A pipe or a device is refused without being opened.
-        goodput_files::open(path).map_err(|error| unreadable(path, error))?;
+        goodput_files::open(path).map_err(|error| read_error(path, error))?;
         let is_summary = path.file_name().is_some_and(|name| name == SUMMARY);
-        let folder = path.parent().filter(|_| is_summary).map(or_here);
+        let folder = path.parent().filter(|_| is_summary).map(parent_or_here);
         Ok(match folder.map(Self::open_folder) {
             None | Some(Ok(Self::Summary(_)) | Err(_)) => Self::File(path.to_owned()),
             Some(Ok(artifact)) => artifact,
@@ -147,7 +147,8 @@ impl Artifact {
         Ok(match kind {
             ArtifactKind::Run => {
                 let folder = RunFolder::open(path)?;
-                let is_shard = folder.manifest().is_ok_and(|manifest| manifest.shard.is_some());
+                let is_shard =
+                    folder.read_manifest().is_ok_and(|manifest| manifest.shard.is_some());
                 if is_shard { Self::Shard(folder) } else { Self::Run(folder) }
             }
             ArtifactKind::Repeats => Self::Repeats(SeriesFolder::open(path).ok_or_else(gone)?),
@@ -180,13 +181,13 @@ impl Artifact {
 
     /// The folders of the results that it is made of, in their order: repeats, points, configurations.
     /// What was set aside and what only warmed up is not among them.
-    pub fn parts(&self) -> Vec<PathBuf> {
+    pub fn part_folders(&self) -> Vec<PathBuf> {
         match self {
             Self::Repeats(folder) => {
-                folder.numbers().into_iter().map(|number| folder.run(number)).collect()
+                folder.run_numbers().into_iter().map(|number| folder.run_path(number)).collect()
             }
             Self::Sweep(folder) | Self::Sweeps(folder) | Self::Comparison(folder) => {
-                let parts = folder.points().into_iter().chain(folder.configurations());
+                let parts = folder.list_points().into_iter().chain(folder.list_configurations());
                 parts.map(|(_, path)| path).collect()
             }
             Self::Run(_) | Self::Shard(_) | Self::Shadow(_) | Self::Summary(_) | Self::File(_) => {
@@ -213,29 +214,29 @@ impl SummaryFolder {
     }
 
     /// The name and version of the summary's format; empty if it names none.
-    pub fn schema(&self) -> String {
+    pub fn read_schema(&self) -> String {
         #[derive(Deserialize)]
         struct Named {
             schema: String,
         }
-        self.summary().map_or_else(|_| String::new(), |Named { schema }| schema)
+        self.read_summary().map_or_else(|_| String::new(), |Named { schema }| schema)
     }
 
     /// The numbers.
-    pub fn summary<T: DeserializeOwned>(&self) -> Result<T, FolderError> {
+    pub fn read_summary<T: DeserializeOwned>(&self) -> Result<T, FolderError> {
         let path = self.0.join(SUMMARY);
-        let bytes = read_inside(&path, MOST_SUMMARY).map_err(|error| unreadable(&path, error))?;
+        let bytes = read_inside(&path, MOST_SUMMARY).map_err(|error| read_error(&path, error))?;
         serde_json::from_slice(&bytes)
             .map_err(|error| FolderError::Damaged { path, error: error.to_string() })
     }
 }
 
-fn unreadable(path: &Path, error: io::Error) -> FolderError {
+fn read_error(path: &Path, error: io::Error) -> FolderError {
     FolderError::Io { action: "read", path: path.to_owned(), error }
 }
 
 /// A file without a folder in its path lies here.
-fn or_here(folder: &Path) -> &Path {
+fn parent_or_here(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 

@@ -23,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::FolderError;
-use crate::folder::{json, new_folder, replace};
+use crate::folder::{create_folder, replace_in_folder, to_json};
 use crate::layout::{SUMMARY, is_folder};
 use crate::lock::FolderLock;
 use crate::toml_file::read_toml_inside;
@@ -52,7 +52,7 @@ pub enum Campaign {
 
 impl Campaign {
     /// The file that holds what was asked; a folder is told by it.
-    fn file(self) -> &'static str {
+    fn file_name(self) -> &'static str {
         match self {
             Self::Sweep => "sweep.toml",
             Self::Comparison => "compare.toml",
@@ -108,8 +108,8 @@ impl CampaignFolder {
         path: &Path,
         asked: &impl Serialize,
     ) -> Result<Self, FolderError> {
-        new_folder(path)?;
-        let lock = lock(path)?;
+        create_folder(path)?;
+        let lock = lock_folder(path)?;
         let folder = Self { kind, path: path.to_owned(), _lock: lock };
         folder.write_asked(asked)?;
         Ok(folder)
@@ -117,32 +117,32 @@ impl CampaignFolder {
 
     /// Opens an existing folder to read it; none if the path is something else.
     pub fn open(kind: Campaign, path: &Path) -> Option<Self> {
-        let is_one = path.join(kind.file()).is_file();
+        let is_one = path.join(kind.file_name()).is_file();
         is_one.then(|| Self { kind, path: path.to_owned(), _lock: None })
     }
 
     /// Opens an existing folder to go on with it. Only one process at a time can.
     pub fn resume(kind: Campaign, path: &Path) -> Result<Self, FolderError> {
-        if !path.join(kind.file()).is_file() {
-            return Err(FolderError::NotACampaign(path.to_owned(), kind.name(), kind.file()));
+        if !path.join(kind.file_name()).is_file() {
+            return Err(FolderError::NotACampaign(path.to_owned(), kind.name(), kind.file_name()));
         }
-        let lock = lock(path)?;
+        let lock = lock_folder(path)?;
         let folder = Self { kind, path: path.to_owned(), _lock: lock };
-        folder.mend()?;
+        folder.cut_partial_line()?;
         Ok(folder)
     }
 
     /// Writes what was asked, once more of it is settled, whole or not at all.
     pub fn write_asked(&self, asked: &impl Serialize) -> Result<(), FolderError> {
-        let file = self.kind.file();
+        let file = self.kind.file_name();
         let damaged = |error: toml::ser::Error| FolderError::Damaged {
             path: self.path.join(file),
             error: error.to_string(),
         };
         let mut asked = toml::Table::try_from(asked).map_err(damaged)?;
-        redact(&mut asked);
+        redact_plans(&mut asked);
         let text = toml::to_string(&asked).map_err(damaged)?;
-        replace(&self.path, file, text.as_bytes())
+        replace_in_folder(&self.path, file, text.as_bytes())
     }
 
     /// Where it is.
@@ -151,36 +151,36 @@ impl CampaignFolder {
     }
 
     /// What was asked, without the values of headers and queries.
-    pub fn asked<T: DeserializeOwned>(&self) -> Result<T, FolderError> {
-        read_toml_inside(&self.path.join(self.kind.file()))
+    pub fn read_asked<T: DeserializeOwned>(&self) -> Result<T, FolderError> {
+        read_toml_inside(&self.path.join(self.kind.file_name()))
     }
 
     /// The same as its file has it; empty if it cannot be read.
-    pub fn asked_source(&self) -> String {
-        read_text_inside(&self.path.join(self.kind.file()), MOST_SMALL).unwrap_or_default()
+    pub fn read_asked_source(&self) -> String {
+        read_text_inside(&self.path.join(self.kind.file_name()), MOST_SMALL).unwrap_or_default()
     }
 
     /// Where the point of this number is, or will be. The label may be any text.
-    pub fn point(&self, number: u32, label: &str) -> PathBuf {
+    pub fn point_path(&self, number: u32, label: &str) -> PathBuf {
         self.path.join(POINTS).join(format!("{number:03}-{}", safe_name(label)))
     }
 
     /// A free place for a run that warms something up and counts for nothing. The label may be any
     /// text.
-    pub fn warm_up(&self, label: &str) -> PathBuf {
+    pub fn new_warm_up_path(&self, label: &str) -> PathBuf {
         let all = self.path.join(WARM_UPS);
-        let last = numbered(&all).last().map_or(0, |last| last.0);
+        let last = numbered_folders(&all).last().map_or(0, |last| last.0);
         all.join(format!("{:03}-{}", last.saturating_add(1), safe_name(label)))
     }
 
     /// The points that are there, by number, without those that were set aside.
-    pub fn points(&self) -> Vec<(u32, PathBuf)> {
-        numbered(&self.path.join(POINTS))
+    pub fn list_points(&self) -> Vec<(u32, PathBuf)> {
+        numbered_folders(&self.path.join(POINTS))
     }
 
     /// Renames what is there of a point, so that it can be measured again and nothing is lost.
     pub fn set_aside(&self, number: u32) -> Result<(), FolderError> {
-        for (_, path) in self.points().into_iter().filter(|point| point.0 == number) {
+        for (_, path) in self.list_points().into_iter().filter(|point| point.0 == number) {
             let aside = |k: u32| {
                 let mut name = path.clone().into_os_string();
                 name.push(format!("{ASIDE}{k}"));
@@ -188,31 +188,31 @@ impl CampaignFolder {
             };
             let free = (1..=u32::MAX).map(aside).find(|path| fs::symlink_metadata(path).is_err());
             let to = free.unwrap_or_else(|| aside(0));
-            fs::rename(&path, &to).map_err(io("rename", &path))?;
+            fs::rename(&path, &to).map_err(io_error("rename", &path))?;
         }
         Ok(())
     }
 
     /// Notes that a point begins.
-    pub fn begin(&self, number: u32, ask: &impl Serialize) -> Result<(), FolderError> {
-        self.append(&AskLine::Began { number, ask })
+    pub fn note_begin(&self, number: u32, ask: &impl Serialize) -> Result<(), FolderError> {
+        self.append_line(&AskLine::Began { number, ask })
     }
 
     /// Notes that a point has ended, and its folder is whole.
-    pub fn end(&self, number: u32, took_s: f64) -> Result<(), FolderError> {
-        self.append(&AskLine::<()>::Ended { number, took_s })
+    pub fn note_end(&self, number: u32, took_s: f64) -> Result<(), FolderError> {
+        self.append_line(&AskLine::<()>::Ended { number, took_s })
     }
 
     /// Every point that was begun, by number; of one that was begun again, the last time. A last line
     /// that was cut off is left out.
-    pub fn asks<A: DeserializeOwned>(&self) -> Result<Vec<BegunPoint<A>>, FolderError> {
+    pub fn read_asks<A: DeserializeOwned>(&self) -> Result<Vec<BegunPoint<A>>, FolderError> {
         let path = self.path.join(ASKS);
         let bytes = match read_inside(&path, MOST_SMALL) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            other => other.map_err(io("read", &path))?,
+            other => other.map_err(io_error("read", &path))?,
         };
         let mut asks = BTreeMap::new();
-        let whole = bytes.get(..whole_lines(&bytes)).unwrap_or_default();
+        let whole = bytes.get(..whole_lines_length(&bytes)).unwrap_or_default();
         let lines = whole.split(|byte| *byte == b'\n').enumerate();
         for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
             let line = serde_json::from_slice(line).map_err(|error| FolderError::Damaged {
@@ -234,7 +234,7 @@ impl CampaignFolder {
     }
 
     /// Where the sweep of this configuration is, or will be. Names and values may be any text.
-    pub fn configuration(&self, number: u32, values: &[(String, String)]) -> PathBuf {
+    pub fn configuration_path(&self, number: u32, values: &[(String, String)]) -> PathBuf {
         let pairs: Vec<String> =
             values.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let name = safe_name(&pairs.join(","));
@@ -243,8 +243,8 @@ impl CampaignFolder {
 
     /// Whether many runs of this kind lie in this folder. The file that says so must be a plain one.
     pub(crate) fn is_at(kind: Campaign, path: &Path) -> Result<bool, FolderError> {
-        let file = path.join(kind.file());
-        check_inside(&file).map_err(io("read", &file))?;
+        let file = path.join(kind.file_name());
+        check_inside(&file).map_err(io_error("read", &file))?;
         Ok(fs::symlink_metadata(&file).is_ok())
     }
 
@@ -254,27 +254,27 @@ impl CampaignFolder {
     }
 
     /// The configurations that are there, by number.
-    pub fn configurations(&self) -> Vec<(u32, PathBuf)> {
-        numbered(&self.path.join(CONFIGURATIONS))
+    pub fn list_configurations(&self) -> Vec<(u32, PathBuf)> {
+        numbered_folders(&self.path.join(CONFIGURATIONS))
     }
 
     /// The numbers that were written last; none if there are none, or of another form.
-    pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
+    pub fn read_summary<T: DeserializeOwned>(&self) -> Option<T> {
         let bytes = read_inside(&self.path.join(SUMMARY), MOST_SUMMARY).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
     /// Writes the numbers, whole or not at all.
     pub fn write_summary(&self, summary: &impl Serialize) -> Result<(), FolderError> {
-        replace(&self.path, SUMMARY, json(summary).as_bytes())
+        replace_in_folder(&self.path, SUMMARY, to_json(summary).as_bytes())
     }
 
     /// Writes the page, whole or not at all.
     pub fn write_report(&self, page: &str) -> Result<(), FolderError> {
-        replace(&self.path, Self::REPORT, page.as_bytes())
+        replace_in_folder(&self.path, Self::REPORT, page.as_bytes())
     }
 
-    fn append(&self, line: &AskLine<impl Serialize>) -> Result<(), FolderError> {
+    fn append_line(&self, line: &AskLine<impl Serialize>) -> Result<(), FolderError> {
         let path = self.path.join(ASKS);
         let mut bytes = serde_json::to_vec(line).map_err(|error| FolderError::Damaged {
             path: path.clone(),
@@ -282,56 +282,56 @@ impl CampaignFolder {
         })?;
         bytes.push(b'\n');
         // A full disk may have left half a line.
-        self.mend()?;
+        self.cut_partial_line()?;
         let file = OpenOptions::new().append(true).create(true).open(&path);
         // A point takes minutes; its line must outlive a machine that goes down after it.
         file.and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_data()))
-            .map_err(io("write", &path))
+            .map_err(io_error("write", &path))
     }
 
     /// Cuts off the beginning of a line, so that the next one does not stand behind it.
-    fn mend(&self) -> Result<(), FolderError> {
+    fn cut_partial_line(&self) -> Result<(), FolderError> {
         let path = self.path.join(ASKS);
         let bytes = match read_inside(&path, MOST_SMALL) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            other => other.map_err(io("read", &path))?,
+            other => other.map_err(io_error("read", &path))?,
         };
-        let whole = whole_lines(&bytes);
+        let whole = whole_lines_length(&bytes);
         if whole == bytes.len() {
             return Ok(());
         }
         let file = OpenOptions::new().write(true).open(&path);
-        file.and_then(|file| file.set_len(whole as u64)).map_err(io("write", &path))
+        file.and_then(|file| file.set_len(whole as u64)).map_err(io_error("write", &path))
     }
 }
 
-fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> FolderError + use<> {
+fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> FolderError + use<> {
     let path = path.to_owned();
     move |error| FolderError::Io { action, path: path.clone(), error }
 }
 
 /// Bytes up to and with the last end of a line.
-fn whole_lines(bytes: &[u8]) -> usize {
+fn whole_lines_length(bytes: &[u8]) -> usize {
     bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1)
 }
 
 /// The lock of a folder; none on a file system without locks.
-fn lock(path: &Path) -> Result<Option<FolderLock>, FolderError> {
+fn lock_folder(path: &Path) -> Result<Option<FolderLock>, FolderError> {
     let file = path.join(LOCK);
-    check_inside(&file).map_err(io("create", &file))?;
+    check_inside(&file).map_err(io_error("create", &file))?;
     let open = OpenOptions::new().write(true).create(true).truncate(false).open(&file);
-    let opened = open.map_err(io("create", &file))?;
+    let opened = open.map_err(io_error("create", &file))?;
     match FolderLock::new(opened) {
         Ok(lock) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Err(FolderError::Locked(path.to_owned())),
         // Some network file systems have no locks: better a sweep than none.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
-        Err(TryLockError::Error(error)) => Err(io("lock", &file)(error)),
+        Err(TryLockError::Error(error)) => Err(io_error("lock", &file)(error)),
     }
 }
 
 /// Folders whose names begin with a number and a dash, in the order of their numbers.
-fn numbered(path: &Path) -> Vec<(u32, PathBuf)> {
+fn numbered_folders(path: &Path) -> Vec<(u32, PathBuf)> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let number = |entry: fs::DirEntry| {
         let name = entry.file_name();
@@ -357,7 +357,7 @@ fn safe_name(text: &str) -> String {
 }
 
 /// Hides the values of headers and of queries, wherever a plan stands in it.
-fn redact(table: &mut toml::Table) {
+fn redact_plans(table: &mut toml::Table) {
     for (name, value) in table.iter_mut() {
         match (name.as_str(), value) {
             ("url", toml::Value::String(url)) => *url = url_without_secrets(url),
@@ -380,7 +380,7 @@ fn redact(table: &mut toml::Table) {
 
 fn redact_value(value: &mut toml::Value) {
     match value {
-        toml::Value::Table(table) => redact(table),
+        toml::Value::Table(table) => redact_plans(table),
         toml::Value::Array(values) => values.iter_mut().for_each(redact_value),
         _ => {}
     }

@@ -27,15 +27,15 @@ impl Draft {
     /// Begins one whose place is free, or holds what is left of another.
     pub fn begin(place: &Path) -> Result<Self, FolderError> {
         let path = place.join(DRAFT);
-        fs::create_dir_all(place).map_err(io("create", place))?;
+        fs::create_dir_all(place).map_err(io_error("create", place))?;
         RunFolder::check_free(place)?;
         match fs::create_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_folder(&path) => {}
-            other => other.map_err(io("create", &path))?,
+            other => other.map_err(io_error("create", &path))?,
         }
-        let lock = lock(place, &path)?;
+        let lock = lock_folder(place, &path)?;
         let draft = Self { place: place.to_owned(), path, lock, is_over: false };
-        draft.clear()?;
+        draft.remove_leftovers()?;
         Ok(draft)
     }
 
@@ -46,11 +46,11 @@ impl Draft {
 
     /// Puts its files in their place.
     pub fn finish(mut self) -> Result<(), FolderError> {
-        let mut names = names(&self.path).map_err(io("read", &self.path))?;
+        let mut names = file_names(&self.path).map_err(io_error("read", &self.path))?;
         names.sort_by_key(|name| name.as_os_str() == LOG);
         for name in names {
             let to = self.place.join(&name);
-            fs::rename(self.path.join(&name), &to).map_err(io("write", &to))?;
+            fs::rename(self.path.join(&name), &to).map_err(io_error("write", &to))?;
         }
         self.is_over = true;
         let _ = fs::remove_dir(&self.path);
@@ -60,11 +60,11 @@ impl Draft {
     }
 
     /// Removes what another has left behind, which is never a whole run.
-    fn clear(&self) -> Result<(), FolderError> {
+    fn remove_leftovers(&self) -> Result<(), FolderError> {
         RunFolder::remove_files(&self.place);
-        for name in names(&self.path).map_err(io("read", &self.path))? {
+        for name in file_names(&self.path).map_err(io_error("read", &self.path))? {
             let file = self.path.join(name);
-            fs::remove_file(&file).map_err(io("remove", &file))?;
+            fs::remove_file(&file).map_err(io_error("remove", &file))?;
         }
         Ok(())
     }
@@ -75,19 +75,19 @@ impl Drop for Draft {
         if self.is_over {
             return;
         }
-        let _ = self.clear();
+        let _ = self.remove_leftovers();
         let _ = fs::remove_dir(&self.path);
         let _ = fs::remove_dir(&self.place);
     }
 }
 
-fn names(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+fn file_names(folder: &Path) -> io::Result<Vec<std::ffi::OsString>> {
     fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
 }
 
 /// The lock of a folder; none on a file system without locks.
-fn lock(place: &Path, path: &Path) -> Result<Option<FolderLock>, FolderError> {
-    let folder = File::open(path).map_err(io("open", path))?;
+fn lock_folder(place: &Path, path: &Path) -> Result<Option<FolderLock>, FolderError> {
+    let folder = File::open(path).map_err(io_error("open", path))?;
     match FolderLock::new(folder) {
         Ok(lock) => Ok(Some(lock)),
         Err(TryLockError::WouldBlock) => Err(FolderError::Locked(place.to_owned())),
@@ -96,7 +96,7 @@ fn lock(place: &Path, path: &Path) -> Result<Option<FolderLock>, FolderError> {
     }
 }
 
-fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError + use<> {
     let path = path.to_owned();
     move |error| FolderError::Io { action, path, error }
 }
@@ -131,7 +131,7 @@ mod tests {
         assert!(matches!(Draft::begin(&place), Err(FolderError::Locked(_))), "one at a time");
         draft.finish().unwrap();
         RunFolder::open(&place).unwrap();
-        let mut names = names(&place).unwrap();
+        let mut names = file_names(&place).unwrap();
         names.sort();
         let mut expected = FILES;
         expected.sort_unstable();

@@ -111,13 +111,14 @@ impl RunFolder {
         manifest: &Manifest,
     ) -> Result<(Self, Logs), FolderError> {
         let io = |action| move |error| FolderError::Io { action, path: path.to_owned(), error };
-        new_folder(path)?;
+        create_folder(path)?;
         let mut folder = Self::at(path);
-        folder.replace(PLAN, plan_text(plan)?.as_bytes())?;
+        folder.replace_file(PLAN, plan_text(plan)?.as_bytes())?;
         folder.write_manifest(manifest)?;
-        let create = |name| LogWriter::create(&folder.file(name)).map_err(io("create a log in"));
+        let create =
+            |name| LogWriter::create(&folder.file_path(name)).map_err(io("create a log in"));
         let logs = Logs { requests: create(LOG)?, samples: create(SAMPLES)? };
-        let file = |log: &LogWriter| log.file().map_err(io("open a log in"));
+        let file = |log: &LogWriter| log.log_file().map_err(io("open a log in"));
         let (requests, samples) = (file(&logs.requests)?, file(&logs.samples)?);
         folder.open = Some(OpenLogs { requests, samples, texts: None, is_lost: false });
         Ok((folder, logs))
@@ -131,7 +132,7 @@ impl RunFolder {
             Ok(mut entries) => {
                 let is_left = is_unfinished(path);
                 let is_ours = |entry: &fs::DirEntry| {
-                    is_part(entry) || (is_left && is_left_over(&entry.file_name()))
+                    is_part(entry) || (is_left && is_merge_leftover(&entry.file_name()))
                 };
                 let is_taken = entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry)));
                 if is_taken { Err(FolderError::Occupied(path.to_owned())) } else { Ok(()) }
@@ -190,29 +191,29 @@ impl RunFolder {
     }
 
     /// What was asked.
-    pub fn plan(&self) -> Result<Plan, FolderError> {
-        let path = self.file(PLAN);
-        checked(read_toml_inside(&path)?, &path)
+    pub fn read_plan(&self) -> Result<Plan, FolderError> {
+        let path = self.file_path(PLAN);
+        check_plan(read_toml_inside(&path)?, &path)
     }
 
     /// The plan as its file has it; empty if it cannot be read.
-    pub fn plan_source(&self) -> String {
-        self.read(PLAN, MOST_SMALL).unwrap_or_default()
+    pub fn read_plan_source(&self) -> String {
+        self.read_file(PLAN, MOST_SMALL).unwrap_or_default()
     }
 
     /// Under which circumstances.
-    pub fn manifest(&self) -> Result<Manifest, FolderError> {
-        let text = self.read(MANIFEST, MOST_SMALL)?;
+    pub fn read_manifest(&self) -> Result<Manifest, FolderError> {
+        let text = self.read_file(MANIFEST, MOST_SMALL)?;
         let manifest: Manifest = serde_json::from_str(&text).map_err(|error| {
-            FolderError::Damaged { path: self.file(MANIFEST), error: error.to_string() }
+            FolderError::Damaged { path: self.file_path(MANIFEST), error: error.to_string() }
         })?;
-        check_format(&manifest.schema, Manifest::SCHEMA, &self.file(MANIFEST))?;
+        check_format(&manifest.schema, Manifest::SCHEMA, &self.file_path(MANIFEST))?;
         Ok(manifest)
     }
 
     /// Every request, from the first.
-    pub fn records(&self) -> Result<LogReader<RequestRecord>, FolderError> {
-        let path = self.file(LOG);
+    pub fn read_records(&self) -> Result<LogReader<RequestRecord>, FolderError> {
+        let path = self.file_path(LOG);
         let unwritten = self.unwritten.bytes.clone();
         let log = match &self.open {
             Some(open) => LogReader::from_file(open.requests.bytes(), unwritten),
@@ -222,18 +223,18 @@ impl RunFolder {
     }
 
     /// What was observed in addition to the requests; empty if nothing was.
-    pub fn samples(&self) -> impl Iterator<Item = HealthSample> + use<> {
+    pub fn read_samples(&self) -> impl Iterator<Item = HealthSample> + use<> {
         let unwritten = self.unwritten_samples.bytes.clone();
         let log = match &self.open {
             Some(open) => LogReader::from_file(open.samples.bytes(), unwritten),
-            None => LogReader::open(&self.file(SAMPLES), unwritten),
+            None => LogReader::open(&self.file_path(SAMPLES), unwritten),
         };
         log.into_iter().flatten()
     }
 
     /// Whether the log that this process writes is still in the folder.
-    pub fn is_there(&self) -> bool {
-        self.open.as_ref().is_none_or(|open| open.requests.is_at(&self.file(LOG)))
+    pub fn has_own_log(&self) -> bool {
+        self.open.as_ref().is_none_or(|open| open.requests.is_at(&self.file_path(LOG)))
     }
 
     /// Writes a folder that was removed again, from the logs that are still open. Where that cannot
@@ -252,21 +253,22 @@ impl RunFolder {
             if log.is_at(&file) {
                 continue;
             }
-            let mut options = if name == TEXT { private() } else { fs::OpenOptions::new() };
+            let mut options =
+                if name == TEXT { private_file_options() } else { fs::OpenOptions::new() };
             // A log of someone else is left alone.
             let copy = options.write(true).create_new(true).open(&file);
             let mut copy = copy.map_err(io("create a log in"))?;
             io::copy(&mut log.bytes(), &mut copy).map_err(io("write a log in"))?;
         }
         open.is_lost = false;
-        self.replace(PLAN, plan_text(plan)?.as_bytes())?;
+        self.replace_file(PLAN, plan_text(plan)?.as_bytes())?;
         self.write_manifest(manifest)
     }
 
     /// What was found out about the answers after the run; nothing if nothing was.
-    pub fn judgements(&self) -> impl Iterator<Item = AnswerJudgement> + use<> {
+    pub fn read_judgements(&self) -> impl Iterator<Item = AnswerJudgement> + use<> {
         let unwritten = self.unwritten_judgements.bytes.clone();
-        LogReader::open(&self.file(JUDGEMENTS), unwritten).into_iter().flatten()
+        LogReader::open(&self.file_path(JUDGEMENTS), unwritten).into_iter().flatten()
     }
 
     /// Remembers what the disk refused of the judgements.
@@ -282,23 +284,23 @@ impl RunFolder {
 
     /// Replaces the manifest.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), FolderError> {
-        self.replace(MANIFEST, json(manifest).as_bytes())
+        self.replace_file(MANIFEST, to_json(manifest).as_bytes())
     }
 
     /// Writes the numbers.
     pub fn write_summary(&self, summary: &impl Serialize) -> Result<(), FolderError> {
-        self.replace(SUMMARY, json(summary).as_bytes())
+        self.replace_file(SUMMARY, to_json(summary).as_bytes())
     }
 
     /// The numbers as they were written; none if they were not, or cannot be read.
-    pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
-        serde_json::from_str(&self.read(SUMMARY, MOST_SUMMARY).ok()?).ok()
+    pub fn read_summary<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(&self.read_file(SUMMARY, MOST_SUMMARY).ok()?).ok()
     }
 
     /// Makes the file for prompts and answers. Only the user can read it.
     pub fn create_texts(&mut self) -> Result<TextWriter, FolderError> {
-        let path = self.file(TEXT);
-        let file = private().read(true).append(true).create_new(true).open(&path);
+        let path = self.file_path(TEXT);
+        let file = private_file_options().read(true).append(true).create_new(true).open(&path);
         match file.map(Arc::new) {
             Ok(file) => {
                 if let Some(open) = &mut self.open {
@@ -310,12 +312,12 @@ impl RunFolder {
         }
     }
 
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file_path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    fn read(&self, name: &str, most: u64) -> Result<String, FolderError> {
-        let path = self.file(name);
+    fn read_file(&self, name: &str, most: u64) -> Result<String, FolderError> {
+        let path = self.file_path(name);
         read_text_inside(&path, most).map_err(|error| FolderError::Io {
             action: "read",
             path,
@@ -323,24 +325,24 @@ impl RunFolder {
         })
     }
 
-    fn replace(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+    fn replace_file(&self, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
         if self.open.as_ref().is_some_and(|open| open.is_lost) {
             let error = io::Error::new(io::ErrorKind::NotFound, "its folder was removed");
-            return Err(FolderError::Io { action: "write", path: self.file(name), error });
+            return Err(FolderError::Io { action: "write", path: self.file_path(name), error });
         }
-        replace(&self.path, name, bytes)
+        replace_in_folder(&self.path, name, bytes)
     }
 }
 
 /// How a file is opened that may hold prompts or answers: one that is new is for the user alone.
-pub(crate) fn private() -> fs::OpenOptions {
+pub(crate) fn private_file_options() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.mode(0o600);
     options
 }
 
 /// Makes a folder that must not hold anything yet.
-pub(crate) fn new_folder(path: &Path) -> Result<(), FolderError> {
+pub(crate) fn create_folder(path: &Path) -> Result<(), FolderError> {
     fs::create_dir_all(path).map_err(|error| FolderError::Io {
         action: "create",
         path: path.to_owned(),
@@ -355,13 +357,13 @@ fn is_part(entry: &fs::DirEntry) -> bool {
 }
 
 /// What a merge that was stopped can leave: the draft, and files of it that have moved up already.
-fn is_left_over(name: &OsStr) -> bool {
+fn is_merge_leftover(name: &OsStr) -> bool {
     let name = name.to_str().unwrap_or_default();
     name == DRAFT || name == PAGE || NAMES.contains(&name)
 }
 
 /// Writes a file whole or not at all: under a temporary name next to it, then renamed.
-pub fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
+pub fn replace_in_folder(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderError> {
     let (path, temporary) = (folder.join(name), folder.join(format!(".{name}.new")));
     // What an earlier process left there, or a stranger: a link would lead the bytes to another file.
     let _ = fs::remove_file(&temporary);
@@ -377,10 +379,10 @@ pub fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), FolderErro
 
 /// Reads a plan from any file.
 pub fn read_plan(path: &Path) -> Result<Plan, FolderError> {
-    checked(read_toml(path)?, path)
+    check_plan(read_toml(path)?, path)
 }
 
-fn checked(plan: Plan, path: &Path) -> Result<Plan, FolderError> {
+fn check_plan(plan: Plan, path: &Path) -> Result<Plan, FolderError> {
     check_format(&plan.schema, Plan::SCHEMA, path)?;
     Ok(plan)
 }
@@ -396,24 +398,24 @@ fn check_format(found: &str, known: &str, path: &Path) -> Result<(), FolderError
 
 /// A plan as a file has it, without its secrets.
 pub fn plan_text(plan: &Plan) -> Result<String, FolderError> {
-    toml::to_string(&redacted(plan)).map_err(|error| FolderError::Damaged {
+    toml::to_string(&redact_plan(plan)).map_err(|error| FolderError::Damaged {
         path: PathBuf::from(PLAN),
         error: error.to_string(),
     })
 }
 
 /// Reads a plan from its text.
-pub fn plan_of(text: &str) -> Result<Plan, FolderError> {
+pub fn parse_plan(text: &str) -> Result<Plan, FolderError> {
     let path = Path::new(PLAN);
     let plan: Plan = from_toml(text).map_err(|error| FolderError::Damaged {
         path: path.to_owned(),
         error: error.to_string(),
     })?;
-    checked(plan, path)
+    check_plan(plan, path)
 }
 
 /// The plan as it may be written: header values and query values may be secrets.
-fn redacted(plan: &Plan) -> Plan {
+fn redact_plan(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     let hide = |header: &Header| Header { name: header.name.clone(), value: REDACTED.to_owned() };
     plan.target.headers = plan.target.headers.iter().map(hide).collect();
@@ -427,7 +429,7 @@ fn redacted(plan: &Plan) -> Plan {
     plan
 }
 
-pub(crate) fn json(value: &impl Serialize) -> String {
+pub(crate) fn to_json(value: &impl Serialize) -> String {
     // Our own types have string keys and finite numbers; nothing in them can fail.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

@@ -131,7 +131,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     /// Its number in the plan, its worker, and when it ended.
-    pub(crate) fn place(&self) -> (u64, u32, Nanos) {
+    pub(crate) fn record_key(&self) -> (u64, u32, Nanos) {
         (self.index, self.worker, Nanos(self.scheduled_ns) + Nanos(self.ended))
     }
 }
@@ -146,7 +146,7 @@ const SOURCES: [TokenSource; 5] = [
 ];
 
 /// Position in a table whose order is part of the format.
-fn number<T: PartialEq>(table: &[T], value: &T) -> u32 {
+fn table_position<T: PartialEq>(table: &[T], value: &T) -> u32 {
     table.iter().position(|entry| entry == value).unwrap_or(0) as u32
 }
 
@@ -162,7 +162,7 @@ impl From<&RequestRecord> for Frame {
         let failure = exchange.failure.as_ref();
         Self {
             index: record.index,
-            phase: number(&PHASES, &record.phase),
+            phase: table_position(&PHASES, &record.phase),
             worker: record.worker,
             scheduled_ns: scheduled.0,
             cap_wait_ns: record.cap_wait.0,
@@ -179,20 +179,23 @@ impl From<&RequestRecord> for Frame {
             first_answer: stamps.first_answer.map(after),
             last_token: stamps.last_token.map(after),
             done: stamps.done.map(after),
-            chunk_gap_us: gaps(&exchange.chunks, *scheduled),
+            chunk_gap_us: gaps_us(&exchange.chunks, *scheduled),
             chunk_bytes: exchange.chunks.iter().map(|chunk| chunk.bytes).collect(),
-            chunk_tokens: unless_all(&exchange.chunks, 0, |chunk| one_more(chunk.tokens)),
-            chunk_choice: unless_all(&exchange.chunks, 0, |chunk| chunk.choice),
-            chunk_coalesced: bits(&exchange.chunks),
+            chunk_tokens: unless_uniform(&exchange.chunks, 0, |chunk| plus_one(chunk.tokens)),
+            chunk_choice: unless_uniform(&exchange.chunks, 0, |chunk| chunk.choice),
+            chunk_coalesced: coalesced_bits(&exchange.chunks),
             status: exchange.status.map(u32::from),
             error_class: failure.map_or_else(String::new, |failure| failure.class.to_string()),
-            error_stage: failure.map_or(0, |failure| number(&FailureStage::ALL, &failure.stage)),
+            error_stage: failure
+                .map_or(0, |failure| table_position(&FailureStage::ALL, &failure.stage)),
             error_message: failure.map_or_else(String::new, |failure| failure.message.clone()),
             finish: exchange.finish.clone(),
             input_tokens: exchange.input_tokens.map(|count| count.n),
-            input_source: exchange.input_tokens.map_or(0, |c| number(&SOURCES, &c.source)),
+            input_source: exchange.input_tokens.map_or(0, |c| table_position(&SOURCES, &c.source)),
             output_tokens: exchange.output_tokens.map(|count| count.n),
-            output_source: exchange.output_tokens.map_or(0, |c| number(&SOURCES, &c.source)),
+            output_source: exchange
+                .output_tokens
+                .map_or(0, |c| table_position(&SOURCES, &c.source)),
             cached_tokens: exchange.cached_tokens,
             image_tokens: exchange.image_tokens,
             connection: exchange.connection,
@@ -201,7 +204,7 @@ impl From<&RequestRecord> for Frame {
             body_hash: exchange.body_hash,
             ended: after(stamps.ended),
             blocked_ns: exchange.blocked.0,
-            chunk_lag_us: unless_all(&exchange.chunks, 0, |chunk| one_more(chunk.lag_us)),
+            chunk_lag_us: unless_uniform(&exchange.chunks, 0, |chunk| plus_one(chunk.lag_us)),
             head_lag_us: exchange.head_lag_us,
             pacer_lag_ns: record.pacer_lag.map(|lag| lag.0),
             request_id: exchange.request_id.clone(),
@@ -221,7 +224,7 @@ impl From<&RequestRecord> for Frame {
 
 /// Zero for none.
 pub(crate) fn constraint_number(kind: Option<ConstraintKind>) -> u32 {
-    kind.map_or(0, |kind| number(&ConstraintKind::ALL, &kind) + 1)
+    kind.map_or(0, |kind| table_position(&ConstraintKind::ALL, &kind) + 1)
 }
 
 /// A kind of a newer version is none that this one knows.
@@ -230,7 +233,7 @@ pub(crate) fn constraint_kind(number: u32) -> Option<ConstraintKind> {
 }
 
 /// Rounded to microseconds from the scheduled instant first, so that rounding does not add up.
-fn gaps(chunks: &[Chunk], scheduled: Nanos) -> Vec<u32> {
+fn gaps_us(chunks: &[Chunk], scheduled: Nanos) -> Vec<u32> {
     let mut previous = 0;
     let gap = |chunk: &Chunk| {
         let offset = (chunk.at - scheduled).as_micros_rounded();
@@ -242,17 +245,17 @@ fn gaps(chunks: &[Chunk], scheduled: Nanos) -> Vec<u32> {
 }
 
 /// Room for "unknown" at zero.
-fn one_more(value: Option<u32>) -> u32 {
+fn plus_one(value: Option<u32>) -> u32 {
     value.map_or(0, |value| value.saturating_add(1))
 }
 
 /// One number per chunk, or nothing if all are `common`.
-fn unless_all(chunks: &[Chunk], common: u32, value: impl Fn(&Chunk) -> u32) -> Vec<u32> {
+fn unless_uniform(chunks: &[Chunk], common: u32, value: impl Fn(&Chunk) -> u32) -> Vec<u32> {
     let values: Vec<u32> = chunks.iter().map(value).collect();
     if values.iter().all(|value| *value == common) { Vec::new() } else { values }
 }
 
-fn bits(chunks: &[Chunk]) -> Vec<u8> {
+fn coalesced_bits(chunks: &[Chunk]) -> Vec<u8> {
     if !chunks.iter().any(|chunk| chunk.coalesced) {
         return Vec::new();
     }
@@ -303,10 +306,10 @@ impl From<Frame> for RequestRecord {
             done: frame.done.map(at),
             ended: at(frame.ended),
         };
-        let planned = planned(&frame);
+        let planned = planned_lengths(&frame);
         let exchange = Exchange {
             stamps,
-            chunks: chunks(&frame, scheduled),
+            chunks: decode_chunks(&frame, scheduled),
             status: frame.status.and_then(|status| u16::try_from(status).ok()),
             failure,
             finish: frame.finish,
@@ -321,7 +324,7 @@ impl From<Frame> for RequestRecord {
             blocked: Nanos(frame.blocked_ns),
             request_id: frame.request_id,
             head_lag_us: frame.head_lag_us,
-            tcp: tcp(&frame.tcp),
+            tcp: tcp_facts(&frame.tcp),
             text: None,
         };
         Self {
@@ -338,7 +341,7 @@ impl From<Frame> for RequestRecord {
     }
 }
 
-fn planned(frame: &Frame) -> Planned {
+fn planned_lengths(frame: &Frame) -> Planned {
     Planned {
         session: frame.session,
         turn: frame.turn,
@@ -350,7 +353,7 @@ fn planned(frame: &Frame) -> Planned {
     }
 }
 
-fn tcp(numbers: &[u64]) -> Option<TcpFacts> {
+fn tcp_facts(numbers: &[u64]) -> Option<TcpFacts> {
     let &[retransmits, out_of_order, window_limited, min_rtt, ..] = numbers else { return None };
     Some(TcpFacts {
         retransmits: u32::try_from(retransmits).unwrap_or(u32::MAX),
@@ -360,7 +363,7 @@ fn tcp(numbers: &[u64]) -> Option<TcpFacts> {
     })
 }
 
-fn chunks(frame: &Frame, scheduled: Nanos) -> Vec<Chunk> {
+fn decode_chunks(frame: &Frame, scheduled: Nanos) -> Vec<Chunk> {
     let mut offset_us = 0u64;
     let value = |values: &[u32], index: usize| values.get(index).copied().unwrap_or(0);
     let chunk = |(index, gap_us): (usize, &u32)| {

@@ -57,7 +57,7 @@ impl JudgementLog {
     /// they are a function of the answers.
     pub fn create(folder: &Path) -> Result<Self, FolderError> {
         let path = folder.join(JUDGEMENTS);
-        let file = std::fs::File::create(&path).and_then(LogWriter::on);
+        let file = std::fs::File::create(&path).and_then(LogWriter::from_empty_file);
         file.map(Self).map_err(|error| FolderError::Io { action: "create", path, error })
     }
 
@@ -86,7 +86,7 @@ mod tests {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
         let run = RunFolder::open(folder.path()).unwrap();
-        assert_eq!(run.judgements().count(), 0, "no file, no judgements");
+        assert_eq!(run.read_judgements().count(), 0, "no file, no judgements");
         let judgements = [
             AnswerJudgement::default(),
             AnswerJudgement { index: 1, output_tokens: Some(0), characters: 9, valid: Some(false) },
@@ -106,7 +106,7 @@ mod tests {
             }
             assert_eq!(log.finish().frames, 0);
         }
-        assert_eq!(run.judgements().collect::<Vec<_>>(), judgements);
+        assert_eq!(run.read_judgements().collect::<Vec<_>>(), judgements);
     }
 
     #[test]

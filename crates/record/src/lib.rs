@@ -39,7 +39,9 @@ pub use artifact::{Artifact, ArtifactKind, SummaryFolder};
 pub use campaign::{BegunPoint, Campaign, CampaignFolder};
 pub use draft::Draft;
 pub use error::FolderError;
-pub use folder::{Logs, RunFolder, TextWriter, plan_of, plan_text, read_plan, replace};
+pub use folder::{
+    Logs, RunFolder, TextWriter, parse_plan, plan_text, read_plan, replace_in_folder,
+};
 pub use framed::Framed;
 pub use judgement::JudgementLog;
 pub use log::{Damage, LogReader, LogWriter, Unwritten};

@@ -54,16 +54,16 @@ impl LogWriter {
     /// A new log; a file that is there already is not touched.
     pub fn create(path: &Path) -> io::Result<Self> {
         // Read as well: what is open stays readable when its name is gone.
-        Self::on(File::options().read(true).write(true).create_new(true).open(path)?)
+        Self::from_empty_file(File::options().read(true).write(true).create_new(true).open(path)?)
     }
 
     /// The file once more, to read it whatever becomes of its name.
-    pub(crate) fn file(&self) -> io::Result<LogFile> {
+    pub(crate) fn log_file(&self) -> io::Result<LogFile> {
         Ok(LogFile(Arc::new(self.file.try_clone()?)))
     }
 
     /// A new log in an empty file.
-    pub(crate) fn on(mut file: File) -> io::Result<Self> {
+    pub(crate) fn from_empty_file(mut file: File) -> io::Result<Self> {
         file.write_all(MARK)?;
         Ok(Self {
             file,
@@ -101,7 +101,7 @@ impl LogWriter {
     pub fn flush(&mut self) {
         while !self.pending.is_empty() {
             match self.file.write(&self.pending) {
-                Ok(written) => self.forget(written),
+                Ok(written) => self.drop_written(written),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.last_error = Some(error.to_string());
@@ -119,7 +119,7 @@ impl LogWriter {
     }
 
     /// Takes bytes that have been written from what is pending.
-    fn forget(&mut self, mut bytes: usize) {
+    fn drop_written(&mut self, mut bytes: usize) {
         self.pending.drain(..bytes);
         while let Some(first) = self.pending_frames.front_mut() {
             if *first > bytes {
@@ -133,12 +133,12 @@ impl LogWriter {
     }
 
     /// Records that were given up.
-    pub(crate) fn lost(&self) -> u64 {
+    pub(crate) fn lost_records(&self) -> u64 {
         self.lost
     }
 
     /// What the disk said when it last refused something.
-    pub fn error(&self) -> Option<&str> {
+    pub fn last_error(&self) -> Option<&str> {
         self.last_error.as_deref()
     }
 
@@ -234,11 +234,11 @@ impl<T: Framed> LogReader<T> {
         file: impl Read + Send + 'static,
         unwritten: Vec<u8>,
     ) -> io::Result<Self> {
-        Self::buffered(file, unwritten, BUFFER)
+        Self::with_buffer(file, unwritten, BUFFER)
     }
 
     /// The same with a buffer of this many bytes.
-    pub(crate) fn buffered(
+    pub(crate) fn with_buffer(
         mut file: impl Read + Send + 'static,
         unwritten: Vec<u8>,
         bytes: usize,
@@ -271,7 +271,7 @@ impl<T: Framed> LogReader<T> {
 
     /// The same records, read by a thread of its own while the caller works on those before; by the
     /// caller where there can be no thread.
-    pub fn ahead(self) -> impl Iterator<Item = T>
+    pub fn read_ahead(self) -> impl Iterator<Item = T>
     where
         T: Send + 'static,
     {
@@ -328,7 +328,7 @@ pub struct Damage(Arc<AtomicBool>);
 
 impl Damage {
     /// Whether reading ended at a damaged or cut frame, so far.
-    pub fn is_there(&self) -> bool {
+    pub fn is_found(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
@@ -414,14 +414,14 @@ mod tests {
         // More than one part, and a last one that is not full.
         let (_folder, path) = written(1_000);
         let read = || LogReader::<RequestRecord>::open(&path, Vec::new()).unwrap();
-        assert!(read().ahead().eq(read()));
+        assert!(read().read_ahead().eq(read()));
         assert_eq!(Ahead::Caller(read()).count(), 1_000);
         fs::write(&path, &fs::read(&path).unwrap()[..5_000]).unwrap();
         let cut = read();
         let damage = cut.damage();
-        assert!(!damage.is_there() && cut.ahead().count() > 10 && damage.is_there());
+        assert!(!damage.is_found() && cut.read_ahead().count() > 10 && damage.is_found());
         // Who stops early leaves no thread waiting.
-        assert_eq!(read().ahead().take(3).count(), 3);
+        assert_eq!(read().read_ahead().take(3).count(), 3);
     }
 
     #[test]
@@ -475,7 +475,7 @@ mod tests {
         }
         let frame = log.pending.len() / 3;
         for (bytes, left) in [(frame - 1, 3), (1, 2), (frame + 3, 1), (frame - 3, 0)] {
-            log.forget(bytes);
+            log.drop_written(bytes);
             assert_eq!(log.pending_frames.len(), left);
         }
     }

@@ -14,7 +14,7 @@ use prost::Message;
 
 use crate::Framed;
 use crate::error::FolderError;
-use crate::folder::{Logs, RunFolder, private};
+use crate::folder::{Logs, RunFolder, private_file_options};
 use crate::frame::Frame;
 use crate::judgement::JudgementLog;
 use crate::layout::{JUDGEMENTS, LOG, SAMPLES, TEXT};
@@ -86,24 +86,24 @@ impl Framed for Raw {
 
     fn decode(message: &[u8]) -> io::Result<Self> {
         // All of it: a record that cannot be read later would end the merged log.
-        let (index, worker, ended) = Frame::decode(message).map_err(io::Error::other)?.place();
+        let (index, worker, ended) = Frame::decode(message).map_err(io::Error::other)?.record_key();
         Ok(Self { index, worker, ended, message: message.to_vec() })
     }
 }
 
 /// Something that ended, or was seen, at an instant.
 trait Timed {
-    fn at(&self) -> Nanos;
+    fn instant(&self) -> Nanos;
 }
 
 impl Timed for Raw {
-    fn at(&self) -> Nanos {
+    fn instant(&self) -> Nanos {
         self.ended
     }
 }
 
 impl Timed for HealthSample {
-    fn at(&self) -> Nanos {
+    fn instant(&self) -> Nanos {
         self.at
     }
 }
@@ -119,13 +119,13 @@ impl<T: Framed + Timed> Woven<T> {
     fn new(logs: Vec<Option<LogReader<T>>>) -> Self {
         let waiting = logs.iter().map(|_| None).collect();
         let mut woven = Self { logs, waiting, next: BinaryHeap::new() };
-        (0..woven.logs.len()).for_each(|place| woven.read(place));
+        (0..woven.logs.len()).for_each(|place| woven.read_next(place));
         woven
     }
 
-    fn read(&mut self, place: usize) {
+    fn read_next(&mut self, place: usize) {
         let Some(item) = self.logs[place].as_mut().and_then(Iterator::next) else { return };
-        self.next.push(Reverse((item.at(), place)));
+        self.next.push(Reverse((item.instant(), place)));
         self.waiting[place] = Some(item);
     }
 
@@ -140,7 +140,7 @@ impl<T: Framed + Timed> Iterator for Woven<T> {
     fn next(&mut self) -> Option<(usize, T)> {
         let Reverse((_, place)) = self.next.pop()?;
         let item = self.waiting[place].take()?;
-        self.read(place);
+        self.read_next(place);
         Some((place, item))
     }
 }
@@ -157,7 +157,7 @@ pub fn merge_logs(
     merge_judgements(parts, out)?;
     merge_texts(parts, out)?;
     for (log, name) in [(logs.requests, LOG), (logs.samples, SAMPLES)] {
-        ended(log.finish(), &out.join(name))?;
+        check_written(log.finish(), &out.join(name))?;
     }
     Ok(found)
 }
@@ -167,16 +167,16 @@ fn merge_requests(
     to: &mut LogWriter,
     out: &Path,
 ) -> Result<Vec<Merged>, MergeError> {
-    let open = |part: &MergePart<'_>| open::<Raw>(part, LOG, parts.len()).map(Some);
+    let open = |part: &MergePart<'_>| open_log::<Raw>(part, LOG, parts.len()).map(Some);
     let mut records = Woven::new(parts.iter().map(open).collect::<Result<_, _>>()?);
     let mut found = vec![Merged::default(); parts.len()];
     let mut seen = HashSet::new();
     for (place, mut raw) in records.by_ref() {
         if !seen.insert(raw.index) {
-            return Err(twice(parts, raw.index, place));
+            return Err(duplicate_error(parts, raw.index, place));
         }
         found[place].records += 1;
-        found[place].last_end = found[place].last_end.max(raw.at());
+        found[place].last_end = found[place].last_end.max(raw.instant());
         let first_worker = parts[place].first_worker;
         if first_worker > 0 {
             let worker = first_worker.saturating_add(raw.worker);
@@ -184,7 +184,7 @@ fn merge_requests(
         }
         to.append_message(&raw.message);
         to.flush_if_many();
-        refused(to.error().map(str::to_owned), &out.join(LOG))?;
+        check_refused(to.last_error().map(str::to_owned), &out.join(LOG))?;
     }
     for (place, found) in found.iter_mut().enumerate() {
         found.is_damaged = records.is_damaged(place);
@@ -193,9 +193,9 @@ fn merge_requests(
 }
 
 /// Who else has this request: the logs are read once more, up to it.
-fn twice(parts: &[MergePart<'_>], index: u64, place: usize) -> MergeError {
+fn duplicate_error(parts: &[MergePart<'_>], index: u64, place: usize) -> MergeError {
     let has_it = |part: &&MergePart<'_>| {
-        let log = open::<Raw>(part, LOG, 1).into_iter().flatten();
+        let log = open_log::<Raw>(part, LOG, 1).into_iter().flatten();
         log.filter(|raw| raw.index == index).take(1).count() > 0
     };
     let path = |part: &MergePart<'_>| part.folder.path().to_owned();
@@ -211,7 +211,7 @@ fn merge_samples(
     to: &mut LogWriter,
     out: &Path,
 ) -> Result<(), FolderError> {
-    let open = |part: &MergePart<'_>| match open::<HealthSample>(part, SAMPLES, parts.len()) {
+    let open = |part: &MergePart<'_>| match open_log::<HealthSample>(part, SAMPLES, parts.len()) {
         Ok(log) => Ok(Some(log)),
         // A client that was killed at once.
         Err(FolderError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -230,7 +230,7 @@ fn merge_samples(
         if !says_nothing {
             to.append(&sample);
             to.flush_if_many();
-            refused(to.error().map(str::to_owned), &out.join(SAMPLES))?;
+            check_refused(to.last_error().map(str::to_owned), &out.join(SAMPLES))?;
         }
     }
     Ok(())
@@ -240,7 +240,7 @@ fn merge_samples(
 fn merge_judgements(parts: &[MergePart<'_>], out: &Path) -> Result<(), FolderError> {
     let mut log = None;
     for part in parts {
-        for judgement in part.folder.judgements() {
+        for judgement in part.folder.read_judgements() {
             if log.is_none() {
                 log = Some(JudgementLog::create(out)?);
             }
@@ -249,22 +249,23 @@ fn merge_judgements(parts: &[MergePart<'_>], out: &Path) -> Result<(), FolderErr
             }
         }
     }
-    log.map_or(Ok(()), |log| ended(log.finish(), &out.join(JUDGEMENTS)))
+    log.map_or(Ok(()), |log| check_written(log.finish(), &out.join(JUDGEMENTS)))
 }
 
 /// Prompts and answers, where they were kept. A line that a client could not end is ended here.
 fn merge_texts(parts: &[MergePart<'_>], out: &Path) -> Result<(), FolderError> {
     let path = out.join(TEXT);
-    let kept = parts.iter().map(|part| part.folder.file(TEXT)).filter(|file| file.is_file());
+    let kept = parts.iter().map(|part| part.folder.file_path(TEXT)).filter(|file| file.is_file());
     for file in kept {
-        let copied = append(&file, &path);
+        let copied = append_file(&file, &path);
         copied.map_err(|error| FolderError::Io { action: "copy", path: file, error })?;
     }
     Ok(())
 }
 
-fn append(from: &Path, to: &Path) -> io::Result<()> {
-    let (mut from, mut to) = (open_inside(from)?, private().append(true).create(true).open(to)?);
+fn append_file(from: &Path, to: &Path) -> io::Result<()> {
+    let (mut from, mut to) =
+        (open_inside(from)?, private_file_options().append(true).create(true).open(to)?);
     if io::copy(&mut from, &mut to)? == 0 {
         return Ok(());
     }
@@ -275,24 +276,24 @@ fn append(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// A log of one of this many folders.
-fn open<T: Framed>(
+fn open_log<T: Framed>(
     part: &MergePart<'_>,
     name: &str,
     of: usize,
 ) -> Result<LogReader<T>, FolderError> {
-    let path = part.folder.file(name);
+    let path = part.folder.file_path(name);
     let buffer = (BUFFERS / of.max(1)).clamp(SMALLEST, BUFFER);
-    let log = open_inside(&path).and_then(|file| LogReader::buffered(file, Vec::new(), buffer));
+    let log = open_inside(&path).and_then(|file| LogReader::with_buffer(file, Vec::new(), buffer));
     log.map_err(|error| FolderError::Io { action: "read", path, error })
 }
 
 /// A merge that lacks records is none.
-fn ended(log: Unwritten, path: &Path) -> Result<(), FolderError> {
+fn check_written(log: Unwritten, path: &Path) -> Result<(), FolderError> {
     let lost = (log.lost > 0).then(|| format!("{} records do not fit into a log", log.lost));
-    refused(log.error.or(lost), path)
+    check_refused(log.error.or(lost), path)
 }
 
-fn refused(error: Option<String>, path: &Path) -> Result<(), FolderError> {
+fn check_refused(error: Option<String>, path: &Path) -> Result<(), FolderError> {
     error.map_or(Ok(()), |error| {
         let error = io::Error::other(error);
         Err(FolderError::Io { action: "write", path: path.to_owned(), error })

@@ -10,7 +10,7 @@ const DEEPEST: usize = 16;
 
 /// What a TOML text holds.
 pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, toml::de::Error> {
-    if depth(text) > DEEPEST {
+    if nesting_depth(text) > DEEPEST {
         return Err(toml::de::Error::custom(format!(
             "it is nested more than {DEEPEST} levels deep"
         )));
@@ -19,7 +19,7 @@ pub(crate) fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, toml::de::
 }
 
 /// The most brackets and braces that are open at once outside of strings and comments.
-fn depth(text: &str) -> usize {
+fn nesting_depth(text: &str) -> usize {
     let (mut open, mut deepest) = (0_usize, 0);
     let mut chars = text.chars();
     while let Some(char) = chars.next() {
@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn brackets_count_outside_of_strings_and_comments() {
-        assert_eq!(depth("a = [[1, 2], [3]]\n[b]\nc = { d = [1] }\n"), 2);
-        assert_eq!(depth("a = \"[[[ \\\" [[[\" # [[[[ it's\nb = '[[['\n"), 0);
-        assert_eq!(depth("a = \"\"\"[[[\n[[[\"\"\"\nb = [1]\n"), 1);
+        assert_eq!(nesting_depth("a = [[1, 2], [3]]\n[b]\nc = { d = [1] }\n"), 2);
+        assert_eq!(nesting_depth("a = \"[[[ \\\" [[[\" # [[[[ it's\nb = '[[['\n"), 0);
+        assert_eq!(nesting_depth("a = \"\"\"[[[\n[[[\"\"\"\nb = [1]\n"), 1);
     }
 
     #[test]

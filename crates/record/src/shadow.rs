@@ -110,12 +110,12 @@ pub struct PairUnwritten {
 
 impl PairUnwritten {
     /// Frames that could not be written, and those that were given up, over all logs.
-    pub fn frames(&self) -> u64 {
+    pub fn unwritten_frames(&self) -> u64 {
         self.logs.iter().map(|log| log.frames + log.lost).sum()
     }
 
     /// What the disk said, where it refused something.
-    pub fn error(&self) -> Option<&str> {
+    pub fn last_error(&self) -> Option<&str> {
         self.logs.iter().find_map(|log| log.error.as_deref())
     }
 }
@@ -154,8 +154,8 @@ impl ShadowFolder {
     }
 
     /// What was asked, without the values of headers and queries.
-    pub fn asked<T: DeserializeOwned>(&self) -> Result<T, FolderError> {
-        self.folder.asked()
+    pub fn read_asked<T: DeserializeOwned>(&self) -> Result<T, FolderError> {
+        self.folder.read_asked()
     }
 
     /// Writes the numbers, whole or not at all.
@@ -169,16 +169,16 @@ impl ShadowFolder {
     }
 
     /// The numbers that were written last; none if there are none, or of another form.
-    pub fn summary<T: DeserializeOwned>(&self) -> Option<T> {
-        self.folder.summary()
+    pub fn read_summary<T: DeserializeOwned>(&self) -> Option<T> {
+        self.folder.read_summary()
     }
 
     /// Every whole pair, from the first.
-    pub fn pairs(&self) -> Result<ShadowPairs, FolderError> {
+    pub fn read_pairs(&self) -> Result<ShadowPairs, FolderError> {
         let file = |name: &str| self.path().join(name);
-        let primary = open(file(PRIMARY))?;
-        let candidate = open(file(CANDIDATE))?;
-        let notes = open(file(PAIRS))?;
+        let primary = open_log(file(PRIMARY))?;
+        let candidate = open_log(file(CANDIDATE))?;
+        let notes = open_log(file(PAIRS))?;
         Ok(ShadowPairs {
             damages: [primary.damage(), candidate.damage(), notes.damage()],
             primary: primary.peekable(),
@@ -188,7 +188,7 @@ impl ShadowFolder {
     }
 }
 
-fn open<T: Framed>(path: PathBuf) -> Result<LogReader<T>, FolderError> {
+fn open_log<T: Framed>(path: PathBuf) -> Result<LogReader<T>, FolderError> {
     let opened = LogReader::open(&path, Vec::new());
     opened.map_err(|error| FolderError::Io { action: "read", path, error })
 }
@@ -220,8 +220,8 @@ impl PairLogs {
     }
 
     /// What the disk said when it last refused something.
-    pub fn error(&self) -> Option<&str> {
-        [&self.primary, &self.candidate, &self.notes].into_iter().find_map(LogWriter::error)
+    pub fn last_error(&self) -> Option<&str> {
+        [&self.primary, &self.candidate, &self.notes].into_iter().find_map(LogWriter::last_error)
     }
 
     /// Ends the logs. What the disk still refuses is returned.
@@ -242,7 +242,7 @@ pub struct ShadowPairs {
 impl ShadowPairs {
     /// Whether a log was cut or damaged, as far as it was read.
     pub fn is_damaged(&self) -> bool {
-        self.damages.iter().any(Damage::is_there)
+        self.damages.iter().any(Damage::is_found)
     }
 }
 
@@ -258,8 +258,8 @@ impl Iterator for ShadowPairs {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let note = self.notes.next()?;
-            let primary = numbered(&mut self.primary, note.number);
-            let candidate = numbered(&mut self.candidate, note.number);
+            let primary = record_of_number(&mut self.primary, note.number);
+            let candidate = record_of_number(&mut self.candidate, note.number);
             if let (Some(primary), Some(candidate)) = (primary, candidate) {
                 return Some((note, [primary, candidate]));
             }
@@ -281,7 +281,7 @@ fn without_text(record: &RequestRecord, number: u64) -> RequestRecord {
 }
 
 /// The record of this number, if it is there; those before it have no note and are passed over.
-fn numbered(
+fn record_of_number(
     records: &mut Peekable<LogReader<RequestRecord>>,
     number: u64,
 ) -> Option<RequestRecord> {
@@ -312,8 +312,8 @@ mod tests {
             let likeness = (k % 2 == 0).then(|| like(k as u32));
             logs.append(Nanos(10 * k), [&primary, &candidate], likeness);
         }
-        assert_eq!((logs.next, logs.error()), (count, None));
-        assert_eq!(logs.finish().frames(), 0);
+        assert_eq!((logs.next, logs.last_error()), (count, None));
+        assert_eq!(logs.finish().unwritten_frames(), 0);
         (place, path)
     }
 
@@ -322,7 +322,7 @@ mod tests {
     }
 
     fn numbers(path: &Path) -> Vec<u64> {
-        let pairs = ShadowFolder::open(path).unwrap().pairs().unwrap();
+        let pairs = ShadowFolder::open(path).unwrap().read_pairs().unwrap();
         pairs
             .map(|(note, [primary, candidate])| {
                 assert_eq!((primary.index, candidate.index), (note.number, note.number));
@@ -336,7 +336,7 @@ mod tests {
     fn what_was_written_is_read() {
         let (_place, path) = written(9);
         assert_eq!(numbers(&path), (0..9).collect::<Vec<_>>());
-        let all: Vec<_> = ShadowFolder::open(&path).unwrap().pairs().unwrap().collect();
+        let all: Vec<_> = ShadowFolder::open(&path).unwrap().read_pairs().unwrap().collect();
         assert_eq!(all[6].0.likeness, Some(like(6)));
         assert_eq!(all[7].0.likeness, None);
         assert_eq!(all[8].1[0].exchange.chunks.len(), 3);
@@ -351,7 +351,7 @@ mod tests {
             let bytes = std::fs::read(&file).unwrap();
             std::fs::write(&file, &bytes[..bytes.len() - 3]).unwrap();
             assert_eq!(numbers(&path), [0, 1, 2], "{name}");
-            let mut pairs = ShadowFolder::open(&path).unwrap().pairs().unwrap();
+            let mut pairs = ShadowFolder::open(&path).unwrap().read_pairs().unwrap();
             assert!(!pairs.is_damaged());
             assert_eq!(pairs.by_ref().count(), 3);
             assert!(pairs.is_damaged(), "{name}");
@@ -402,7 +402,7 @@ mod tests {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
             assert!(!bytes.windows(6).any(|part| part == b"quoted"));
         }
-        let mut pairs = ShadowFolder::open(&path).unwrap().pairs().unwrap();
+        let mut pairs = ShadowFolder::open(&path).unwrap().read_pairs().unwrap();
         let (_, [one, other]) = pairs.next().unwrap();
         assert_eq!(one.exchange.finish.unwrap(), "tool_calls");
         assert_eq!(other.exchange.finish.unwrap(), "other");

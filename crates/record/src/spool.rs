@@ -10,7 +10,7 @@ use goodput_model::ConstraintKind;
 use prost::Message;
 
 use crate::Framed;
-use crate::folder::private;
+use crate::folder::private_file_options;
 use crate::frame::{constraint_kind, constraint_number};
 use crate::log::{LogReader, LogWriter};
 
@@ -62,9 +62,9 @@ impl Spool {
     /// An empty one on the disk of `folder`.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let path = folder.join(format!(".answers-{}", std::process::id()));
-        let file = private().read(true).write(true).create_new(true).open(&path)?;
+        let file = private_file_options().read(true).write(true).create_new(true).open(&path)?;
         fs::remove_file(&path)?;
-        Ok(Self { log: LogWriter::on(file.try_clone()?)?, file })
+        Ok(Self { log: LogWriter::from_empty_file(file.try_clone()?)?, file })
     }
 
     /// Takes an answer.
@@ -79,8 +79,8 @@ impl Spool {
     }
 
     /// Answers that neither disk nor memory could take.
-    pub fn lost(&self) -> u64 {
-        self.log.lost()
+    pub fn lost_answers(&self) -> u64 {
+        self.log.lost_records()
     }
 
     /// The answers in the order in which they came, one at a time.
@@ -118,7 +118,7 @@ mod tests {
         answers.iter().cloned().for_each(|answer| spool.push(answer));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         assert!(spool.file.metadata().unwrap().len() > 8_000_000, "it is on disk, not in memory");
-        assert_eq!(spool.lost(), 0);
+        assert_eq!(spool.lost_answers(), 0);
         assert_eq!(spool.drain().unwrap().collect::<Vec<_>>(), answers);
         // Another of the same process.
         assert_eq!(Spool::new(folder.path()).unwrap().drain().unwrap().count(), 0);
@@ -130,7 +130,7 @@ mod tests {
         let mut spool = Spool::new(folder.path()).unwrap();
         spool.push(answer(0, None, &"x".repeat((64 << 20) + 1)));
         spool.push(answer(1, Some(ConstraintKind::Grammar), "y"));
-        assert_eq!(spool.lost(), 1);
+        assert_eq!(spool.lost_answers(), 1);
         let kept = [answer(1, Some(ConstraintKind::Grammar), "y")];
         assert_eq!(spool.drain().unwrap().collect::<Vec<_>>(), kept);
     }

@@ -2,7 +2,7 @@
 
 mod values;
 
-pub use values::{Vary, configurations};
+pub use values::{Vary, all_configurations};
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub enum VaryError {
                                                                                                         did \
                                                                                                         you \
                                                                                                         mean \
-                                                                                                        `{near}`?")), there(place, names))]
+                                                                                                        `{near}`?")), available_text(place, names))]
     NoSuchValue {
         /// What was asked for.
         path: String,
@@ -82,7 +82,7 @@ pub enum VaryError {
     TooMany(String),
 }
 
-fn there(place: &str, names: &[String]) -> String {
+fn available_text(place: &str, names: &[String]) -> String {
     let at = if place.is_empty() { "it".to_owned() } else { format!("`{place}`") };
     match names {
         [] => format!("{at} is a value and does not contain others"),
@@ -93,7 +93,7 @@ fn there(place: &str, names: &[String]) -> String {
 /// The plan with another value at this path (`load.mode.rate`, `workload.classes.0.source.input`) or
 /// under this short name (`isl`, `osl`, `max_tokens`, `rate`, `concurrency`, `seed`, `model`). Whether
 /// the plan makes sense as a whole is for the caller to check.
-pub fn set(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
+pub fn set_value(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
     let wrong = |because: String, now: Option<String>| VaryError::WrongValue {
         path: path.to_owned(),
         value: value.to_owned(),
@@ -103,17 +103,17 @@ pub fn set(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
     let mut varied = plan.clone();
     let alias = ALIASES.iter().find(|(name, _)| *name == path).map(|(_, alias)| *alias);
     match alias {
-        None => return by_path(plan, path, value),
-        Some(Alias::Path(path)) => return by_path(plan, path, value),
+        None => return set_by_path(plan, path, value),
+        Some(Alias::Path(path)) => return set_by_path(plan, path, value),
         Some(Alias::Rate) => {
             let rate: Rate = value.parse().map_err(|error| wrong(format!("{error}"), None))?;
-            varied.load.mode = at_rate(&plan.load.mode, rate);
+            varied.load.mode = mode_at_rate(&plan.load.mode, rate);
         }
         Some(Alias::Concurrency) => {
             let users = value.parse().ok().filter(|users| *users > 0);
             let users = users
                 .ok_or_else(|| wrong("it is not a number of users (1, 2, …)".to_owned(), None))?;
-            varied.load.mode = with_users(&plan.load.mode, users);
+            varied.load.mode = mode_with_users(&plan.load.mode, users);
         }
         Some(alias @ (Alias::Input | Alias::Output | Alias::MaxTokens)) => {
             let lengths: LengthDistribution = value.parse().map_err(|error| wrong(error, None))?;
@@ -124,7 +124,7 @@ pub fn set(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
             let classes = &mut varied.workload.classes;
             let changed = classes
                 .iter_mut()
-                .filter_map(|class| lengthen(&mut class.source, alias, lengths))
+                .filter_map(|class| set_lengths(&mut class.source, alias, lengths))
                 .count();
             if changed == 0 {
                 let because = "no class of the workload has lengths to set; files and traces \
@@ -137,7 +137,7 @@ pub fn set(plan: &Plan, path: &str, value: &str) -> Result<Plan, VaryError> {
 }
 
 /// Sets the lengths of a source that has some.
-fn lengthen(source: &mut SourcePlan, alias: Alias, lengths: LengthDistribution) -> Option<()> {
+fn set_lengths(source: &mut SourcePlan, alias: Alias, lengths: LengthDistribution) -> Option<()> {
     match (source, alias) {
         (SourcePlan::Synthetic { input, .. }, Alias::Input) => *input = lengths,
         (SourcePlan::Synthetic { output, .. }, Alias::Output | Alias::MaxTokens) => {
@@ -149,7 +149,7 @@ fn lengthen(source: &mut SourcePlan, alias: Alias, lengths: LengthDistribution) 
     Some(())
 }
 
-fn at_rate(mode: &Mode, rate: Rate) -> Mode {
+fn mode_at_rate(mode: &Mode, rate: Rate) -> Mode {
     match *mode {
         Mode::Open { arrivals, max_concurrency, .. }
         | Mode::Shaped { arrivals, max_concurrency, .. } => {
@@ -164,7 +164,7 @@ fn at_rate(mode: &Mode, rate: Rate) -> Mode {
     }
 }
 
-fn with_users(mode: &Mode, concurrency: u32) -> Mode {
+fn mode_with_users(mode: &Mode, concurrency: u32) -> Mode {
     match *mode {
         Mode::Closed { think_time, pause_first, .. } => {
             Mode::Closed { concurrency, think_time, pause_first }
@@ -174,38 +174,38 @@ fn with_users(mode: &Mode, concurrency: u32) -> Mode {
 }
 
 /// Sets a value as it would be edited in `plan.toml`, and reads the plan back.
-fn by_path(plan: &Plan, path: &str, text: &str) -> Result<Plan, VaryError> {
+fn set_by_path(plan: &Plan, path: &str, text: &str) -> Result<Plan, VaryError> {
     let whole = Value::try_from(plan).map_err(|error| VaryError::WrongValue {
         path: path.to_owned(),
         value: text.to_owned(),
         because: format!("the plan cannot be written: {error}"),
         now: None,
     })?;
-    let now = find(&whole, path)?;
+    let now = find_value(&whole, path)?;
     let mut refusal = None;
-    for value in readings(text, now) {
+    for value in parse_readings(text, now) {
         let mut varied = whole.clone();
-        put(&mut varied, path, value);
+        put_value(&mut varied, path, value);
         match Plan::deserialize(varied) {
             Ok(plan) => return Ok(plan),
             // The first reading is the likeliest.
             Err(error) => refusal = refusal.or(Some(error.message().trim().to_owned())),
         }
     }
-    let because = refusal.unwrap_or_else(|| format!("it is {}", expected(now)));
+    let because = refusal.unwrap_or_else(|| format!("it is {}", expected_text(now)));
     if now.is_none() && because.starts_with("unknown field") {
-        return Err(unknown(&whole, path, &because));
+        return Err(unknown_step_error(&whole, path, &because));
     }
-    let now = now.map(shown);
+    let now = now.map(value_text);
     Err(VaryError::WrongValue { path: path.to_owned(), value: text.to_owned(), because, now })
 }
 
 /// The steps of a path, as `plan.toml` calls them.
-fn steps(path: &str) -> impl Iterator<Item = &str> {
+fn path_steps(path: &str) -> impl Iterator<Item = &str> {
     path.split('.').map(|step| if step == "classes" { "class" } else { step })
 }
 
-fn child<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
+fn child_value<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
     match value {
         Value::Table(table) => table.get(step),
         Value::Array(values) => values.get(step.parse::<usize>().ok()?),
@@ -214,25 +214,25 @@ fn child<'a>(value: &'a Value, step: &str) -> Option<&'a Value> {
 }
 
 /// What stands at a path; none if nothing does, but something might.
-fn find<'a>(whole: &'a Value, path: &str) -> Result<Option<&'a Value>, VaryError> {
+fn find_value<'a>(whole: &'a Value, path: &str) -> Result<Option<&'a Value>, VaryError> {
     let (mut here, mut place) = (whole, Vec::new());
-    let last = steps(path).count().saturating_sub(1);
-    for (index, step) in steps(path).enumerate() {
-        match child(here, step) {
+    let last = path_steps(path).count().saturating_sub(1);
+    for (index, step) in path_steps(path).enumerate() {
+        match child_value(here, step) {
             Some(value) => here = value,
             // Values that may be left out are not there until they are set.
             None if index == last && here.is_table() && !step.is_empty() => return Ok(None),
-            None => return Err(no_such(whole, path, &place.join("."), &names(here))),
+            None => return Err(no_such_step_error(whole, path, &place.join("."), &names_at(here))),
         }
         place.push(step);
     }
     Ok(Some(here))
 }
 
-fn put(whole: &mut Value, path: &str, value: Value) {
+fn put_value(whole: &mut Value, path: &str, value: Value) {
     let mut here = whole;
     let (parents, last) = path.rsplit_once('.').unwrap_or(("", path));
-    for step in steps(parents).filter(|step| !step.is_empty()) {
+    for step in path_steps(parents).filter(|step| !step.is_empty()) {
         let next = match here {
             Value::Table(table) => table.get_mut(step),
             Value::Array(values) => {
@@ -243,7 +243,7 @@ fn put(whole: &mut Value, path: &str, value: Value) {
         let Some(next) = next else { return };
         here = next;
     }
-    let last = steps(last).next().unwrap_or(last);
+    let last = path_steps(last).next().unwrap_or(last);
     match here {
         Value::Table(table) => {
             table.insert(last.to_owned(), value);
@@ -260,7 +260,7 @@ fn put(whole: &mut Value, path: &str, value: Value) {
 
 /// The ways in which a text can be read as a value, the likeliest first: like what stands there; where
 /// nothing does, as TOML or as a text.
-fn readings(text: &str, now: Option<&Value>) -> Vec<Value> {
+fn parse_readings(text: &str, now: Option<&Value>) -> Vec<Value> {
     let as_toml = || {
         let table: Option<toml::Table> = format!("v = {text}").parse().ok();
         table.filter(|table| table.len() == 1).and_then(|mut table| table.remove("v"))
@@ -280,7 +280,7 @@ fn readings(text: &str, now: Option<&Value>) -> Vec<Value> {
     }
 }
 
-fn expected(now: Option<&Value>) -> &'static str {
+fn expected_text(now: Option<&Value>) -> &'static str {
     match now {
         Some(Value::Integer(_)) => "not a whole number",
         Some(Value::Float(_)) => "not a number",
@@ -292,9 +292,9 @@ fn expected(now: Option<&Value>) -> &'static str {
 }
 
 /// What stands there, in a line.
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     let text = match value {
-        Value::Table(_) => format!("a table of {}", names(value).join(", ")),
+        Value::Table(_) => format!("a table of {}", names_at(value).join(", ")),
         Value::Array(values) => format!("a list of {}", values.len()),
         other => other.to_string(),
     };
@@ -302,7 +302,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// What there is at a place.
-fn names(value: &Value) -> Vec<String> {
+fn names_at(value: &Value) -> Vec<String> {
     match value {
         Value::Table(table) => table.keys().cloned().collect(),
         Value::Array(values) => (0..values.len()).map(|index| index.to_string()).collect(),
@@ -311,25 +311,25 @@ fn names(value: &Value) -> Vec<String> {
 }
 
 /// A last step that the plan does not know, though something else could stand there.
-fn unknown(whole: &Value, path: &str, because: &str) -> VaryError {
+fn unknown_step_error(whole: &Value, path: &str, because: &str) -> VaryError {
     let place = path.rsplit_once('.').map_or("", |(place, _)| place);
-    let here = steps(place).filter(|step| !step.is_empty()).try_fold(whole, child);
-    let mut known: BTreeSet<String> = here.map(names).unwrap_or_default().into_iter().collect();
+    let here = path_steps(place).filter(|step| !step.is_empty()).try_fold(whole, child_value);
+    let mut known: BTreeSet<String> = here.map(names_at).unwrap_or_default().into_iter().collect();
     // "unknown field `x`, expected one of `a`, `b`": with those that are left out now.
     known.extend(because.split('`').skip(3).step_by(2).map(str::to_owned));
-    no_such(whole, path, place, &known.into_iter().collect::<Vec<_>>())
+    no_such_step_error(whole, path, place, &known.into_iter().collect::<Vec<_>>())
 }
 
-fn no_such(whole: &Value, path: &str, place: &str, here: &[String]) -> VaryError {
+fn no_such_step_error(whole: &Value, path: &str, place: &str, here: &[String]) -> VaryError {
     let inside = if place.is_empty() { String::new() } else { format!("{place}.") };
     let mut known: Vec<String> = here.iter().map(|name| format!("{inside}{name}")).collect();
     known.extend(ALIASES.iter().map(|(name, _)| (*name).to_owned()));
-    leaves(whole, "", &mut known);
+    collect_paths(whole, "", &mut known);
     let distance = |known: &String| {
-        let whole = edits(path, known);
+        let whole = edit_distance(path, known);
         // `timeout` may mean `target.timeout`.
         let last = known.rsplit_once('.').map_or(known.as_str(), |(_, last)| last);
-        let only_last = if path.contains('.') { usize::MAX } else { edits(path, last) };
+        let only_last = if path.contains('.') { usize::MAX } else { edit_distance(path, last) };
         whole.min(only_last.saturating_add(usize::from(last != known)))
     };
     let near = known.iter().map(|known| (distance(known), known)).min();
@@ -344,12 +344,12 @@ fn no_such(whole: &Value, path: &str, place: &str, here: &[String]) -> VaryError
 }
 
 /// The paths of all values.
-fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
-    let inside = names(value);
+fn collect_paths(value: &Value, path: &str, found: &mut Vec<String>) {
+    let inside = names_at(value);
     for name in &inside {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        if let Some(value) = child(value, name) {
-            leaves(value, &path, found);
+        if let Some(value) = child_value(value, name) {
+            collect_paths(value, &path, found);
         }
     }
     if inside.is_empty() {
@@ -358,7 +358,7 @@ fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
 }
 
 /// Letters that must be changed, added or left out to make one word of the other.
-fn edits(one: &str, other: &str) -> usize {
+fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (i, a) in one.chars().enumerate() {

@@ -30,7 +30,7 @@ pub fn read_workload(
         let known = name.as_str().and_then(&preset);
         let known = known.ok_or_else(|| damaged(format!("no preset is named {name}")))?;
         let base = Table::try_from(&known).map_err(|error| damaged(error.to_string()))?;
-        merge(class, base);
+        merge_tables(class, base);
     }
     if !table.contains_key("name") {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("workload");
@@ -52,10 +52,10 @@ pub fn read_workload(
 }
 
 /// Adds what `table` does not say itself, table by table.
-fn merge(table: &mut Table, base: Table) {
+fn merge_tables(table: &mut Table, base: Table) {
     for (key, value) in base {
         match (table.get_mut(&key), value) {
-            (Some(Value::Table(own)), Value::Table(base)) => merge(own, base),
+            (Some(Value::Table(own)), Value::Table(base)) => merge_tables(own, base),
             (Some(_), _) => {}
             (None, value) => {
                 table.insert(key, value);

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use goodput_campaign::curve::best;
+use goodput_campaign::curve::best_configuration;
 use goodput_campaign::sweep::{Configuration, Sweeps};
 use goodput_model::Verdict;
 use goodput_report::{Circumstances, PointView, SweepView, sweep_charts, sweep_html, sweeps_html};
@@ -39,7 +39,7 @@ fn sweeps() -> Result<Sweeps, serde_json::Error> {
     };
     let configurations =
         vec![fixture::configuration("2048", 0.82)?, fixture::configuration("4096", 1.0)?, broken];
-    let (best, because) = best(&configurations);
+    let (best, because) = best_configuration(&configurations);
     let schema = Sweeps::SCHEMA.to_owned();
     Ok(Sweeps { schema, verdict: Verdict::Valid, configurations, best, because })
 }

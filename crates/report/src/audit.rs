@@ -1,6 +1,6 @@
 //! What an audit found, as a document.
 
-use goodput_model::{Severity, plain};
+use goodput_model::{Severity, escape_control};
 use goodput_stats::{Audit, Item, Status};
 
 use goodput_document::render;
@@ -10,15 +10,15 @@ use goodput_document::{
 
 /// What an audit found in one result, for a terminal.
 pub fn audit_text(audit: &Audit) -> String {
-    render::text::page(&document(audit), Detail::Full)
+    render::text::render_page(&audit_document(audit), Detail::Full)
 }
 
 /// The same, for a pull request or a job summary.
 pub fn audit_markdown(audit: &Audit) -> String {
-    render::markdown::page(&document(audit))
+    render::markdown::render_page(&audit_document(audit))
 }
 
-fn document(audit: &Audit) -> Document {
+fn audit_document(audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
     let verdict = render::text::figures_verdict_line(audit.verdict);
     let (text, markdown) = (Formats::TEXT, Formats::MARKDOWN);
@@ -26,45 +26,46 @@ fn document(audit: &Audit) -> Document {
         head: vec![audit.subject.clone(), about.clone()],
         heading: audit.subject.clone(),
         sections: vec![
-            Section::bare()
+            Section::untitled()
                 .with_on(markdown, Block::note(about))
-                .with_on(markdown, Block::Strong(format!("{verdict} ({})", counts(audit))))
-                .with(Block::Table(checks(audit))),
-            Section::bare()
+                .with_on(markdown, Block::Strong(format!("{verdict} ({})", counts_text(audit))))
+                .with(Block::Table(checks_table(audit))),
+            Section::untitled()
                 .with_on(text, Block::note(verdict))
-                .with_on(text, Block::note(counts(audit))),
+                .with_on(text, Block::note(counts_text(audit))),
         ],
         ..Document::default()
     }
 }
 
 /// Every check with what the result says: the same rows on the page of an audit, of a run and of a sweep.
-pub(crate) fn checks(audit: &Audit) -> Table {
+pub(crate) fn checks_table(audit: &Audit) -> Table {
     let (text, markdown, html) = (Formats::TEXT, Formats::MARKDOWN, Formats::HTML);
     let table = Table::from_subjects("", "What a result must state", &audit.items)
-        .with(Column::left("status", 10).short("").on(Formats::FLAT), |item| mark(item))
+        .with(Column::left("status", 10).short("").on(Formats::FLAT), |item| item_mark(item))
         .with(Column::left("check", 24).on(text), |item| item.title.clone())
         .with(Column::left("check", 0).on(markdown), |item| {
             format!("{} ({})", item.title, item.check)
         })
         .with(Column::left("check", 0).on(html), |item| item.title.clone())
         .with(Column::left("status", 0).on(html), |item| {
-            Cell::from(mark(item).to_lowercase()).tone(tone(item))
+            Cell::from(item_mark(item).to_lowercase()).tone(item_tone(item))
         })
-        .with(Column::prose("what the result says", 1), |item| match advice(item) {
+        .with(Column::prose("what the result says", 1), |item| match item_advice(item) {
             "" => Cell::from(item.evidence.clone()),
             advice => {
-                let short = format!("{}\n→ {}", plain(&item.evidence), plain(advice));
+                let short =
+                    format!("{}\n→ {}", escape_control(&item.evidence), escape_control(advice));
                 Cell::from(item.evidence.clone()).short(short)
             }
         })
-        .with(Column::left("what to do", 0).on(Formats::WIDE), |item| advice(item).to_owned())
+        .with(Column::left("what to do", 0).on(Formats::WIDE), |item| item_advice(item).to_owned())
         .with(Column::left("required by", 0).on(markdown), |item| item.source.name())
         .table;
     Table { look: TableStyle::Words, ..table }
 }
 
-fn tone(item: &Item) -> Tone {
+fn item_tone(item: &Item) -> Tone {
     match (item.status, item.severity) {
         (Status::Ok, _) => Tone::Good,
         (Status::Wrong, _) => Tone::Bad,
@@ -74,12 +75,12 @@ fn tone(item: &Item) -> Tone {
 }
 
 /// What to do about an item; nothing if all is well.
-fn advice(item: &Item) -> &str {
+fn item_advice(item: &Item) -> &str {
     if item.status == Status::Ok { "" } else { &item.advice }
 }
 
 /// The word at the left: what is doubtful without weight is a note.
-fn mark(item: &Item) -> &'static str {
+fn item_mark(item: &Item) -> &'static str {
     match (item.status, item.severity) {
         (Status::Doubtful, Severity::Info) => "note",
         (Status::Wrong, _) => "WRONG",
@@ -88,8 +89,8 @@ fn mark(item: &Item) -> &'static str {
 }
 
 /// How many of each.
-pub(crate) fn counts(audit: &Audit) -> String {
-    let marked = |word: &str| audit.items.iter().filter(|item| mark(item) == word).count();
+pub(crate) fn counts_text(audit: &Audit) -> String {
+    let marked = |word: &str| audit.items.iter().filter(|item| item_mark(item) == word).count();
     let each = |word: &str| format!("{} {}", marked(word), word.to_lowercase());
     ["WRONG", "doubtful", "note", "missing", "ok"].map(each).join(", ")
 }

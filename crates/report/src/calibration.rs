@@ -7,21 +7,21 @@ use goodput_campaign::{Calibration, CalibrationLevel, ClimbKind};
 use goodput_document::number::count;
 use goodput_document::render::text::WIDTH;
 use goodput_document::wrap::wrap;
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// Columns before the reason why a level was too much.
 const REASON: usize = 16;
 
 /// One line about a level that was just measured.
-pub fn calibration_step(level: &CalibrationLevel) -> String {
+pub fn calibration_level_line(level: &CalibrationLevel) -> String {
     let outcome = level.limited_by.as_ref().map_or_else(
-        || format!("error of TTFT {} ms at p99", ms(level.ttft_error_ms[1])),
-        |reason| format!("over the limit: {}", plain(reason)),
+        || format!("error of TTFT {} ms at p99", ms_text(level.ttft_error_ms[1])),
+        |reason| format!("over the limit: {}", escape_control(reason)),
     );
-    format!("{}: {outcome}", name(level))
+    format!("{}: {outcome}", level_name(level))
 }
 
-fn ms(value: Option<f64>) -> String {
+fn ms_text(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), |value| match value {
         // In five columns as far as it goes.
         value if value < 9.9995 => format!("{value:.3}"),
@@ -30,7 +30,7 @@ fn ms(value: Option<f64>) -> String {
     })
 }
 
-fn name(level: &CalibrationLevel) -> String {
+fn level_name(level: &CalibrationLevel) -> String {
     let what = match level.kind {
         ClimbKind::Streams => "streams",
         ClimbKind::Requests => "req/s",
@@ -38,7 +38,7 @@ fn name(level: &CalibrationLevel) -> String {
     format!("{} {what}", count(level.level as u64))
 }
 
-fn head() -> String {
+fn table_head() -> String {
     format!(
         "{:>14}{:>10}{:>8}{:>7}  {:^14}{:>7}{:^12}{:>6}\n{:>14}{:>10}{:>8}{:>7}  {:>7}{:>7}{:>7}{:>6}{:>6}{:>6}",
         "",
@@ -62,22 +62,22 @@ fn head() -> String {
     )
 }
 
-fn row(level: &CalibrationLevel) -> String {
+fn table_row(level: &CalibrationLevel) -> String {
     let mut row = format!(
         "{:>14}{:>10}{:>8}{:>7.1}  {:>7}{:>7}{:>7}{:>6}{:>6}{:>6}",
-        name(level),
+        level_name(level),
         count(level.events_per_s as u64),
         count(level.requests_per_s as u64),
         level.cpu_us_per_event,
-        ms(level.ttft_error_ms[0]),
-        ms(level.ttft_error_ms[1]),
-        ms(level.itl_error_ms),
-        ms(level.slip_ms[0]),
-        ms(level.slip_ms[1]),
-        ms(level.lag_ms),
+        ms_text(level.ttft_error_ms[0]),
+        ms_text(level.ttft_error_ms[1]),
+        ms_text(level.itl_error_ms),
+        ms_text(level.slip_ms[0]),
+        ms_text(level.slip_ms[1]),
+        ms_text(level.lag_ms),
     );
     if let Some(reason) = &level.limited_by {
-        for line in wrap(&format!("over the limit: {}", plain(reason)), WIDTH - REASON) {
+        for line in wrap(&format!("over the limit: {}", escape_control(reason)), WIDTH - REASON) {
             // Writing to a string cannot fail.
             let _ = write!(row, "\n{:REASON$}{line}", "");
         }
@@ -86,7 +86,7 @@ fn row(level: &CalibrationLevel) -> String {
 }
 
 /// The whole page: table, plot, ceiling.
-pub fn calibration(calibration: &Calibration) -> String {
+pub fn calibration_text(calibration: &Calibration) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write_page(&mut page, calibration);
@@ -96,25 +96,25 @@ pub fn calibration(calibration: &Calibration) -> String {
 fn write_page(page: &mut String, calibration: &Calibration) -> Result<(), Error> {
     let about = format!(
         "{} · {} CPUs, {} workers · stamps by the {} · goodput {} · {}",
-        plain(&calibration.machine),
+        escape_control(&calibration.machine),
         calibration.cpus,
         calibration.workers,
-        plain(&calibration.stamps),
-        plain(&calibration.version),
-        plain(&calibration.date)
+        escape_control(&calibration.stamps),
+        escape_control(&calibration.version),
+        escape_control(&calibration.date)
     );
     for line in wrap(&about, WIDTH) {
         writeln!(page, "{line}")?;
     }
-    writeln!(page, "\n{}", head())?;
+    writeln!(page, "\n{}", table_head())?;
     for level in &calibration.levels {
-        writeln!(page, "{}", row(level))?;
+        writeln!(page, "{}", table_row(level))?;
     }
     for (kind, title) in [
         (ClimbKind::Streams, "p99 error of TTFT by events per second"),
         (ClimbKind::Requests, "p99 schedule slip by requests per second"),
     ] {
-        plot(page, calibration, kind, title)?;
+        write_plot(page, calibration, kind, title)?;
     }
     let ceiling = calibration.ceiling;
     writeln!(page)?;
@@ -139,7 +139,12 @@ const BAR: f64 = 50.0;
 const LEAST: f64 = 0.001;
 const MOST: f64 = 100.0;
 
-fn plot(page: &mut String, all: &Calibration, kind: ClimbKind, title: &str) -> Result<(), Error> {
+fn write_plot(
+    page: &mut String,
+    all: &Calibration,
+    kind: ClimbKind,
+    title: &str,
+) -> Result<(), Error> {
     let position =
         |ms: f64| ((ms.clamp(LEAST, MOST) / LEAST).ln() / (MOST / LEAST).ln() * BAR) as usize;
     let mut levels: Vec<&CalibrationLevel> =

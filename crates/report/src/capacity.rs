@@ -9,8 +9,8 @@ use goodput_campaign::capacity::{
     self, Capacity, Cost, EnergyPlan, FanOut, HourState, PlanNoteKind, TrafficPlan, UnitCost,
 };
 
-use cells::{money, rate};
-use goodput_document::number::{amount, cell, count, known, percent};
+use cells::{money_text, rate_text};
+use goodput_document::number::{amount, cell_number, count, known_or_dash, percent};
 use goodput_document::render;
 use goodput_document::{
     Answer, Block, Cell, Column, Detail, Document, Fact, Formats, List, Pointer, Section, Standing,
@@ -19,48 +19,52 @@ use goodput_document::{
 
 /// The page of a capacity plan, for a terminal.
 pub fn capacity_text(plan: &Capacity) -> String {
-    render::text::page(&document(plan), Detail::Full)
+    render::text::render_page(&capacity_document(plan), Detail::Full)
 }
 
 /// The page of a capacity plan, for a browser.
 pub fn capacity_html(plan: &Capacity) -> String {
-    render::html::page(&document(plan))
+    render::html::render_page(&capacity_document(plan))
 }
 
-fn document(plan: &Capacity) -> Document {
+fn capacity_document(plan: &Capacity) -> Document {
     let about = match plan.basis.about.as_str() {
         "" => "a given figure",
         about => about,
     };
-    let title = format!("Capacity plan for {} req/s", rate(plan.question.target_rps));
+    let title = format!("Capacity plan for {} req/s", rate_text(plan.question.target_rps));
     let mut sections = vec![
-        Section::new("basis", "What one replica carries").with(Block::facts(cells::basis(plan))),
-        fleets(plan),
-        latency(plan),
+        Section::new("basis", "What one replica carries")
+            .with(Block::facts(cells::basis_facts(plan))),
+        fleets_section(plan),
+        latency_section(plan),
     ];
-    sections.extend(plan.cost.as_ref().map(cost));
-    sections.extend(plan.energy.as_ref().map(energy));
-    sections
-        .extend(plan.traffic.iter().flat_map(|found| [traffic(plan, found), risk(plan, found)]));
-    sections.extend(plan.fan_out.as_ref().map(fan_out));
-    sections.push(notes(plan));
+    sections.extend(plan.cost.as_ref().map(cost_section));
+    sections.extend(plan.energy.as_ref().map(energy_section));
+    sections.extend(
+        plan.traffic
+            .iter()
+            .flat_map(|found| [traffic_section(plan, found), risk_section(plan, found)]),
+    );
+    sections.extend(plan.fan_out.as_ref().map(fan_out_section));
+    sections.push(notes_section(plan));
     Document {
         heading: title.clone(),
         title,
         about: about.to_owned(),
-        answer: Some(answer(plan)),
+        answer: Some(capacity_answer(plan)),
         sections,
         ..Document::default()
     }
 }
 
 /// The answer, and whether to believe what it rests on.
-fn answer(plan: &Capacity) -> Answer {
+fn capacity_answer(plan: &Capacity) -> Answer {
     let doubts = plan.notes.iter().filter(|note| note.kind == PlanNoteKind::Doubt).count();
     let text = if doubts == 1 { "One doubt" } else { "Doubts" };
     let given = Standing::Words("the rate of a replica was given, not measured here");
     Answer {
-        sentence: sentence(plan),
+        sentence: answer_sentence(plan),
         more: Vec::new(),
         standing: plan.basis.verdict.map_or(given, Standing::Verdict),
         doubt: (doubts > 0).then(|| Pointer {
@@ -72,15 +76,15 @@ fn answer(plan: &Capacity) -> Answer {
 }
 
 /// `6 replicas (48 GPUs) carry 100 req/s with 20 % headroom: 120.00 per hour, 87,600 per month`
-fn sentence(plan: &Capacity) -> String {
+fn answer_sentence(plan: &Capacity) -> String {
     let fleet = &plan.fleets.with_headroom;
     let gpus = fleet.gpus.map_or_else(String::new, |gpus| format!(" ({} GPUs)", count(gpus)));
     let mut parts = Vec::new();
     if let Some(hour) = fleet.cost_per_hour {
-        parts.push(format!("{} per hour", money(hour)));
+        parts.push(format!("{} per hour", money_text(hour)));
     }
     if let Some(month) = fleet.cost_per_month {
-        parts.push(format!("{} per month", money(month)));
+        parts.push(format!("{} per month", money_text(month)));
     }
     let energy = plan.energy.and_then(|energy| energy.at_target);
     if let Some(energy) = energy {
@@ -100,21 +104,21 @@ fn sentence(plan: &Capacity) -> String {
     format!(
         "{} {replicas}{gpus} {carry} {} req/s with {} headroom{parts}{hours}",
         count(fleet.replicas),
-        rate(plan.question.target_rps),
-        cells::share(plan.question.headroom)
+        rate_text(plan.question.target_rps),
+        cells::share_text(plan.question.headroom)
     )
 }
 
 /// The name of a row, which a terminal may show indented.
-fn indented(name: &str) -> Cell {
+fn indented_cell(name: &str) -> Cell {
     match name.strip_prefix("  ") {
         Some(rest) => Cell::from(rest).short(name),
         None => Cell::from(name),
     }
 }
 
-fn fleets(plan: &Capacity) -> Section {
-    let (fleets, headroom) = (&plan.fleets, cells::share(plan.question.headroom));
+fn fleets_section(plan: &Capacity) -> Section {
+    let (fleets, headroom) = (&plan.fleets, cells::share_text(plan.question.headroom));
     let all = [
         ("just enough".to_owned(), Some(&fleets.bare)),
         (format!("with {headroom} headroom"), Some(&fleets.with_headroom)),
@@ -126,29 +130,28 @@ fn fleets(plan: &Capacity) -> Section {
     let spare = Table::from_subjects(title, title, shown)
         .left("", 22, |(name, _)| name.clone())
         .right("replicas", 9, |(_, fleet)| count(fleet.replicas))
-        .right("GPUs", 7, |(_, fleet)| known(fleet.gpus, count))
-        .right("load", 9, |(_, fleet)| cells::load(fleet.utilisation))
-        .right("one lost", 10, |(_, fleet)| known(fleet.one_lost, cells::load))
-        .right("range", 11, |(_, fleet)| cells::range(fleet))
-        .right("cost/hour", 12, |(_, fleet)| known(fleet.cost_per_hour, money))
+        .right("GPUs", 7, |(_, fleet)| known_or_dash(fleet.gpus, count))
+        .right("load", 9, |(_, fleet)| cells::load_text(fleet.utilisation))
+        .right("one lost", 10, |(_, fleet)| known_or_dash(fleet.one_lost, cells::load_text))
+        .right("range", 11, |(_, fleet)| cells::replica_range(fleet))
+        .right("cost/hour", 12, |(_, fleet)| known_or_dash(fleet.cost_per_hour, money_text))
         .table;
-    let month = fleets
-        .with_headroom
-        .cost_per_month
-        .map(|month| Block::fact("Month", format!("{} for 730 hours with headroom", money(month))));
+    let month = fleets.with_headroom.cost_per_month.map(|month| {
+        Block::fact("Month", format!("{} for 730 hours with headroom", money_text(month)))
+    });
     let about = "load: the target as a share of what the replicas were confirmed to carry; one \
                  lost: the same with one replica down; range: replicas at the ends of the interval \
                  of one replica's limit.";
     Section::new("capacity", "Capacity")
         .with(Block::Table(spare))
         .with_some(Formats::TEXT, month)
-        .with_on(Formats::WIDE, Block::about(about))
+        .with_on(Formats::WIDE, Block::reading_note(about))
         .with_on(Formats::TEXT, Block::Gap)
-        .with(Block::Table(rates(plan)))
+        .with(Block::Table(rates_table(plan)))
 }
 
 /// Requests and tokens a second of a GPU, a replica, and all.
-fn rates(plan: &Capacity) -> Table {
+fn rates_table(plan: &Capacity) -> Table {
     let throughput = &plan.throughput;
     let [gpu_name, replica] = if plan.basis.is_measured_only {
         ["per GPU, measured", "per replica, measured"]
@@ -159,14 +162,14 @@ fn rates(plan: &Capacity) -> Table {
     let others = [(replica, &throughput.replica), ("all, at the target", &throughput.total)];
     Table::from_subjects("Throughput", "Throughput", gpu.into_iter().chain(others))
         .with(Column::left("", 22).short("Throughput"), |(name, _)| *name)
-        .right("req/s", 10, |(_, rates)| rate(rates.requests_per_s))
-        .right("input tok/s", 16, |(_, rates)| known(rates.input_tps, amount))
-        .right("output tok/s", 16, |(_, rates)| known(rates.output_tps, amount))
-        .right("total tok/s", 16, |(_, rates)| known(rates.total_tps, amount))
+        .right("req/s", 10, |(_, rates)| rate_text(rates.requests_per_s))
+        .right("input tok/s", 16, |(_, rates)| known_or_dash(rates.input_tps, amount))
+        .right("output tok/s", 16, |(_, rates)| known_or_dash(rates.output_tps, amount))
+        .right("total tok/s", 16, |(_, rates)| known_or_dash(rates.total_tps, amount))
         .table
 }
 
-fn latency(plan: &Capacity) -> Section {
+fn latency_section(plan: &Capacity) -> Section {
     let table = Table::from_subjects("Milliseconds", "Milliseconds", &plan.expected)
         .with(Column::left("", 17).short("Latency, ms"), |one| match one.about.as_str() {
             "confirmed" if plan.basis.is_measured_only => "measured rate".to_owned(),
@@ -175,29 +178,33 @@ fn latency(plan: &Capacity) -> Section {
             "one lost" => "with one lost".to_owned(),
             other => other.to_owned(),
         })
-        .with(Column::right("req/s per replica", 8).short("req/s"), |one| rate(one.at_rps))
-        .right("TTFT p50", 9, |one| known(one.ttft_p50_ms, cell))
-        .with(Column::right("TTFT p99", 9).short("p99"), |one| known(one.ttft_p99_ms, cell))
-        .right("TPOT p50", 9, |one| known(one.tpot_p50_ms, cell))
-        .with(Column::right("TPOT p99", 9).short("p99"), |one| known(one.tpot_p99_ms, cell))
-        .with(Column::words("rests on", 2).short(""), |one| cells::footing(one))
+        .with(Column::right("req/s per replica", 8).short("req/s"), |one| rate_text(one.at_rps))
+        .right("TTFT p50", 9, |one| known_or_dash(one.ttft_p50_ms, cell_number))
+        .with(Column::right("TTFT p99", 9).short("p99"), |one| {
+            known_or_dash(one.ttft_p99_ms, cell_number)
+        })
+        .right("TPOT p50", 9, |one| known_or_dash(one.tpot_p50_ms, cell_number))
+        .with(Column::right("TPOT p99", 9).short("p99"), |one| {
+            known_or_dash(one.tpot_p99_ms, cell_number)
+        })
+        .with(Column::words("rests on", 2).short(""), |one| cells::footing_text(one))
         .table;
     Section::new("latency", "Expected latency")
-        .with_some(Formats::ALL, table.filled())
-        .with(Block::Charts(vec![charts::latency(plan)]))
+        .with_some(Formats::ALL, table.into_block())
+        .with(Block::Charts(vec![charts::latency_chart(plan)]))
 }
 
 /// The price at which a row looks.
 type Price = fn(capacity::Price) -> Option<f64>;
 
-fn cost(cost: &Cost) -> Section {
+fn cost_section(cost: &Cost) -> Section {
     let uses = [("at full use", &cost.full_use), ("target, headroom", &cost.at_target)];
-    let title = format!("At {} per GPU-hour", rate(cost.price_per_gpu_hour));
+    let title = format!("At {} per GPU-hour", rate_text(cost.price_per_gpu_hour));
     let each = [("one replica", &cost.full_use), ("target, headroom", &cost.at_target)];
     let hours = Table::from_subjects(title.clone(), title, each)
         .right("", 12, |(name, _)| *name)
-        .right("per hour", 12, |(_, cost)| money(cost.per_hour))
-        .right("per month (730 hours)", 12, |(_, cost)| money(cost.per_month))
+        .right("per hour", 12, |(_, cost)| money_text(cost.per_hour))
+        .right("per month (730 hours)", 12, |(_, cost)| money_text(cost.per_month))
         .table;
     // Each use, and where that is known, at best.
     let rows = uses.into_iter().flat_map(|(name, units)| {
@@ -207,11 +214,11 @@ fn cost(cost: &Cost) -> Section {
     });
     let price = |of: fn(&UnitCost) -> Option<capacity::Price>| {
         move |(_, units, price): &(&str, &UnitCost, Price)| {
-            known(of(units).and_then(price), cells::unit_price)
+            known_or_dash(of(units).and_then(price), cells::unit_price_text)
         }
     };
     let units = Table::from_subjects("Cost per unit", "Cost per unit", rows)
-        .with(Column::left("", 20).short("Cost"), |(name, ..)| indented(name))
+        .with(Column::left("", 20).short("Cost"), |(name, ..)| indented_cell(name))
         .with(Column::right("1M input", 12), price(|units| units.per_million_input))
         .with(Column::right("1M output", 12), price(|units| units.per_million_output))
         .with(Column::right("1M total", 12), price(|units| units.per_million_total))
@@ -227,20 +234,20 @@ fn cost(cost: &Cost) -> Section {
     Section::new("cost", "Cost")
         .with_on(Formats::WIDE, Block::Table(hours))
         .with(Block::Table(units))
-        .with_on(Formats::WIDE, Block::about(cells::WHOLE))
+        .with_on(Formats::WIDE, Block::reading_note(cells::WHOLE))
         .with_on(Formats::TEXT, Block::fact("", cells::WHOLE))
 }
 
-fn energy(energy: &EnergyPlan) -> Section {
+fn energy_section(energy: &EnergyPlan) -> Section {
     let target = energy.at_target.as_ref().map(|used| ("target, headroom", used));
     let rows = [("at full use", &energy.full_use)].into_iter().chain(target);
     let table = Table::from_subjects("Energy of the GPUs", "Energy of the GPUs", rows)
         .with(Column::left("", 20).short("Energy of GPUs"), |(name, _)| *name)
         .with(Column::right("J per output token", 12).short("J/output tok"), |(_, used)| {
-            known(used.joules_per_output_token, cells::unit_price)
+            known_or_dash(used.joules_per_output_token, cells::unit_price_text)
         })
         .with(Column::right("kWh per 1M output", 16).short("kWh/1M output"), |(_, used)| {
-            known(used.kwh_per_million_output, cells::unit_price)
+            known_or_dash(used.kwh_per_million_output, cells::unit_price_text)
         })
         .with(Column::right("kWh per day", 12).short("kWh/day"), |(_, used)| {
             amount(used.kwh_per_day)
@@ -250,8 +257,8 @@ fn energy(energy: &EnergyPlan) -> Section {
     Section::new("energy", "Energy").with(Block::Table(table))
 }
 
-fn traffic(plan: &Capacity, traffic: &TrafficPlan) -> Section {
-    let fares = || Block::facts(cells::fares(traffic));
+fn traffic_section(plan: &Capacity, traffic: &TrafficPlan) -> Section {
+    let fares = || Block::facts(cells::traffic_facts(traffic));
     let shown = cells::shown_hours(traffic).len();
     let left_out = Some(traffic.hours.len().saturating_sub(shown)).filter(|left| *left > 0);
     let left_out =
@@ -261,25 +268,25 @@ fn traffic(plan: &Capacity, traffic: &TrafficPlan) -> Section {
         .with_on(Formats::TEXT, Block::fact("Traffic", traffic.about.clone()))
         .with_on(Formats::WIDE, Block::note(traffic.about.as_str()))
         .with_on(Formats::WIDE, fares())
-        .with(Block::Charts(vec![charts::hours(plan, traffic)]))
-        .with(Block::Table(hours(traffic)))
-        .with_some(Formats::WIDE, left_out.map(|text| Block::about(&text)))
+        .with(Block::Charts(vec![charts::hours_chart(plan, traffic)]))
+        .with(Block::Table(hours_table(traffic)))
+        .with_some(Formats::WIDE, left_out.map(|text| Block::reading_note(&text)))
         .with_some(Formats::TEXT, below)
         .with_on(Formats::TEXT, fares())
         // On a terminal it goes on; elsewhere it is a section.
-        .with_on(Formats::TEXT, Block::facts(cells::simulated(traffic)))
+        .with_on(Formats::TEXT, Block::facts(cells::simulation_facts(traffic)))
 }
 
-fn hours(traffic: &TrafficPlan) -> Table {
+fn hours_table(traffic: &TrafficPlan) -> Table {
     let replicas = count(traffic.replicas);
     let title = format!("On {replicas} replicas");
     Table::from_subjects(title.clone(), title, cells::shown_hours(traffic))
         .right("hour", 4, |hour| hour.hour.to_string())
-        .right("mean req/s", 12, |hour| rate(hour.mean_rps))
-        .right("peak 5 min", 12, |hour| rate(hour.peak_rps))
-        .right("load", 9, |hour| cells::load(hour.load))
-        .right("P(miss)", 10, |hour| known(hour.p_miss, percent))
-        .right("good", 9, |hour| known(hour.good_share, percent))
+        .right("mean req/s", 12, |hour| rate_text(hour.mean_rps))
+        .right("peak 5 min", 12, |hour| rate_text(hour.peak_rps))
+        .right("load", 9, |hour| cells::load_text(hour.load))
+        .right("P(miss)", 10, |hour| known_or_dash(hour.p_miss, percent))
+        .right("good", 9, |hour| known_or_dash(hour.good_share, percent))
         .with(Column::right("replicas needed", 8).short("needs"), |hour| {
             count(hour.replicas_needed)
         })
@@ -294,35 +301,35 @@ fn hours(traffic: &TrafficPlan) -> Table {
         .table
 }
 
-fn risk(plan: &Capacity, traffic: &TrafficPlan) -> Section {
+fn risk_section(plan: &Capacity, traffic: &TrafficPlan) -> Section {
     let section = Section::new("risk", "Probability of missing the SLO")
-        .with_on(Formats::WIDE, Block::facts(cells::simulated(traffic)));
+        .with_on(Formats::WIDE, Block::facts(cells::simulation_facts(traffic)));
     let levels = &traffic.simulation.levels;
     if levels.is_empty() {
         return section;
     }
     let title = "Simulated rates of a replica";
     let table = Table::from_subjects(title, title, levels)
-        .right("req/s per replica", 12, |level| rate(level.rps))
+        .right("req/s per replica", 12, |level| rate_text(level.rps))
         .right("stretches", 12, |level| count(level.stretches))
-        .right("of seconds", 12, |level| rate(level.stretch_s))
+        .right("of seconds", 12, |level| rate_text(level.stretch_s))
         .right("missed", 12, |level| count(level.missed))
-        .right("P(miss)", 12, |level| percent(charts::chance(level)))
+        .right("P(miss)", 12, |level| percent(charts::miss_chance(level)))
         .right("good", 12, |level| percent(level.good_share))
         .table;
     section
-        .with(Block::Charts(vec![charts::chances(plan, traffic)]))
+        .with(Block::Charts(vec![charts::miss_chance_chart(plan, traffic)]))
         .with_on(Formats::WIDE, Block::Table(table))
 }
 
-fn fan_out(fan_out: &FanOut) -> Section {
+fn fan_out_section(fan_out: &FanOut) -> Section {
     let title = cells::step_title(fan_out);
     let table = Table::from_subjects(title.clone(), title.clone(), &fan_out.metrics)
         .right("", 0, |figure| figure.metric.to_uppercase())
-        .right("one call p50", 0, |figure| known(figure.single_p50_ms, cell))
-        .right("one call p99", 0, |figure| known(figure.single_p99_ms, cell))
-        .right("the step p50", 0, |figure| cells::step(&figure.p50))
-        .right("the step p99", 0, |figure| cells::step(&figure.p99))
+        .right("one call p50", 0, |figure| known_or_dash(figure.single_p50_ms, cell_number))
+        .right("one call p99", 0, |figure| known_or_dash(figure.single_p99_ms, cell_number))
+        .right("the step p50", 0, |figure| cells::step_latency_text(&figure.p50))
+        .right("the step p99", 0, |figure| cells::step_latency_text(&figure.p99))
         .table;
     // A terminal has no room for the table.
     let fact = |row: &Vec<Cell>| {
@@ -338,7 +345,7 @@ fn fan_out(fan_out: &FanOut) -> Section {
 }
 
 /// What it rests on; where there is room by kind, what is doubtful first.
-fn notes(plan: &Capacity) -> Section {
+fn notes_section(plan: &Capacity) -> Section {
     let kinds = [
         (PlanNoteKind::Doubt, "Doubtful", "Doubtful: the measurement itself"),
         (PlanNoteKind::Extrapolated, "Beyond", "Beyond what was measured"),

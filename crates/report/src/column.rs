@@ -3,7 +3,7 @@
 use goodput_stats::{Metric, NumberColumn, Quality};
 
 use crate::run::latency;
-use goodput_document::number::{cell, count};
+use goodput_document::number::{cell_number, count};
 use goodput_document::render;
 use goodput_document::{Block, Detail, Document, Fact, Section};
 
@@ -14,13 +14,13 @@ const WIDE: f64 = 0.1;
 
 /// The statistics of a column of numbers.
 pub fn column_text(column: &NumberColumn) -> String {
-    let [table, marks] = latency::one(&column.metric);
-    let found = Section::bare().with(Block::Facts(facts(column)));
-    let sections = vec![Section::bare().with(Block::Gap).with(table).with(marks), found];
-    render::text::page(&Document { sections, ..Document::default() }, Detail::Full)
+    let [table, marks] = latency::metric_blocks(&column.metric);
+    let found = Section::untitled().with(Block::Facts(column_facts(column)));
+    let sections = vec![Section::untitled().with(Block::Gap).with(table).with(marks), found];
+    render::text::render_page(&Document { sections, ..Document::default() }, Detail::Full)
 }
 
-fn facts(column: &NumberColumn) -> Vec<Fact> {
+fn column_facts(column: &NumberColumn) -> Vec<Fact> {
     let mut all = Vec::new();
     let mut field = |label: &str, text: String| all.push(Fact::new(label, text));
     let p99 = column.metric.percentiles.get("99");
@@ -48,7 +48,7 @@ fn facts(column: &NumberColumn) -> Vec<Fact> {
             Some(share) => format!(
                 "{:+.1} % from beginning to end (Mann–Kendall, p {})",
                 share * 100.0,
-                chance(trend.test.p)
+                probability_text(trend.test.p)
             ),
             None => "none found".to_owned(),
         };
@@ -58,7 +58,7 @@ fn facts(column: &NumberColumn) -> Vec<Fact> {
         let text = format!(
             "most likely at value {} (Pettitt, p {})",
             count(shift.at_value),
-            chance(shift.test.p)
+            probability_text(shift.test.p)
         );
         field("Shift", text);
     }
@@ -73,8 +73,8 @@ fn facts(column: &NumberColumn) -> Vec<Fact> {
         let (low, high) = (modes.low_share * 100.0, (1.0 - modes.low_share) * 100.0);
         format!(
             "two: {low:.0} % around {} and {high:.0} % around {}",
-            cell(modes.low_median),
-            cell(modes.high_median)
+            cell_number(modes.low_median),
+            cell_number(modes.high_median)
         )
     });
     field("Groups", text);
@@ -89,7 +89,7 @@ fn neighbor_correlation(metric: &Metric) -> Option<f64> {
 }
 
 /// Never rounded to nothing.
-fn chance(p: f64) -> String {
+fn probability_text(p: f64) -> String {
     if p < 0.0001 { "below 0.0001".to_owned() } else { format!("{p:.4}") }
 }
 

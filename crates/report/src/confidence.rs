@@ -2,17 +2,18 @@
 
 use goodput_model::{Goal, MetricName, StopFigure};
 use goodput_stats::{
-    DEFAULT_SIGMA, LiveFigure, Look, about, flag_time, requests_before, requests_before_mean,
+    DEFAULT_SIGMA, LiveFigure, Look, flag_time, requests_before, requests_before_mean,
+    rough_duration,
 };
 
 use goodput_document::number::{amount, count};
 
-use crate::estimate::bare_about;
+use crate::estimate::guessed_duration;
 
 /// Before a run at this rate of requests: what it takes to know what is asked.
-pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
+pub fn samples_needed_text(goals: &[Goal], rate: f64) -> String {
     let one = |goal: &Goal| {
-        let needed = round(match goal.figure {
+        let needed = round_to_two_digits(match goal.figure {
             StopFigure::Mean => requests_before_mean(goal.within, DEFAULT_SIGMA),
             StopFigure::Percentile(percent) => requests_before(percent, goal.within, DEFAULT_SIGMA),
         }?);
@@ -21,7 +22,7 @@ pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
             goal.title(),
             goal.percent(),
             count(needed),
-            bare_about(needed as f64 / rate)
+            guessed_duration(needed as f64 / rate)
         ))
     };
     let all: Vec<String> = goals.iter().filter_map(one).collect();
@@ -34,7 +35,7 @@ pub fn confidence_before(goals: &[Goal], rate: f64) -> String {
 }
 
 /// Two digits: more would promise too much.
-fn round(n: u64) -> u64 {
+fn round_to_two_digits(n: u64) -> u64 {
     let step = 10u64.pow((n.max(1).ilog10()).saturating_sub(1));
     n.div_ceil(step) * step
 }
@@ -57,15 +58,15 @@ pub enum Sending {
 }
 
 /// While a run goes on: the figure that is farthest from what is asked, and a growing queue.
-pub fn confidence_live(look: &Look, sending: Sending) -> String {
+pub fn live_confidence_text(look: &Look, sending: Sending) -> String {
     let left = |figure: &LiveFigure| figure.left_s.unwrap_or(f64::INFINITY);
     let farthest = look.figures.iter().max_by(|a, b| left(a).total_cmp(&left(b)));
-    let known = farthest.map(|found| figure(found, sending)).unwrap_or_default();
+    let known = farthest.map(|found| live_figure_text(found, sending)).unwrap_or_default();
     let growth = look.backlog_per_s.map(|per_s| format!(" · queue grows by {per_s:.1}/s"));
     known + growth.as_deref().unwrap_or_default()
 }
 
-fn figure(figure: &LiveFigure, sending: Sending) -> String {
+fn live_figure_text(figure: &LiveFigure, sending: Sending) -> String {
     let title = figure.goal.title();
     let Some(value) = figure.value else {
         return if figure.n == 0 { String::new() } else { format!(" · {title} > limit") };
@@ -76,7 +77,7 @@ fn figure(figure: &LiveFigure, sending: Sending) -> String {
         _ => format!("{value:.0} ms"),
     };
     let needs = || {
-        let (fewest, n) = (count(figure.fewest()), count(figure.n));
+        let (fewest, n) = (count(figure.fewest_values()), count(figure.n));
         format!(" · {} needs {fewest} requests ({n} so far)", figure.goal.figure)
     };
     let is_over = match sending {
@@ -85,7 +86,7 @@ fn figure(figure: &LiveFigure, sending: Sending) -> String {
         Sending::Open => false,
     };
     let Some(within) = figure.within else {
-        let is_short = figure.n < figure.fewest() && !is_over;
+        let is_short = figure.n < figure.fewest_values() && !is_over;
         let needs = if is_short { needs() } else { String::new() };
         return format!(" · {title} ~{value}{needs}");
     };
@@ -103,7 +104,7 @@ fn figure(figure: &LiveFigure, sending: Sending) -> String {
             " · not by the end of this run: --duration {}",
             flag_time(duration_s + left - left_s)
         ),
-        (Some(left), _) => format!(" · ±{} % in {}", figure.goal.percent(), about(left)),
+        (Some(left), _) => format!(" · ±{} % in {}", figure.goal.percent(), rough_duration(left)),
         (None, _) => String::new(),
     };
     format!(" · {title} {value} ±{} %{left}", percent(within))
@@ -120,11 +121,11 @@ mod tests {
     #[test]
     fn before_a_run() {
         assert_eq!(
-            confidence_before(&goals("p95 ttft ±10%"), 1.0),
+            samples_needed_text(&goals("p95 ttft ±10%"), 1.0),
             "p95 TTFT to ±10 % needs about 810 requests: 14 min at this rate (if latencies spread as \
              usual: log-normal, sigma 0.5); p99 as a plain figure needs 1,000"
         );
-        let two = confidence_before(&goals("p99 ttft ±10%, mean e2e ±5%"), 100.0);
+        let two = samples_needed_text(&goals("p99 ttft ±10%, mean e2e ±5%"), 100.0);
         assert!(two.contains("p99 TTFT to ±10 % needs about 2,900 requests: 29 s"), "{two}");
         assert!(two.contains("mean E2E to ±5 % needs about 500 requests: 5 s"), "{two}");
         assert!(!two.contains("plain figure"), "{two}");
@@ -147,7 +148,7 @@ mod tests {
             backlog_per_s,
             ..Look::default()
         };
-        let confidence_live = |look: &Look| confidence_live(look, Sending::Open);
+        let confidence_live = |look: &Look| live_confidence_text(look, Sending::Open);
         let line = confidence_live(&look(known, None));
         assert_eq!(line, " · p95 TTFT 212 ms ±14 % · ±10 % in about 2 min");
         let line = confidence_live(&look(LiveFigure { within: Some(0.042), ..known }, Some(3.12)));
@@ -172,7 +173,7 @@ mod tests {
             left_s: Some(6.0),
         };
         let line = |figure: LiveFigure, sending| {
-            confidence_live(&Look { figures: vec![figure], ..Look::default() }, sending)
+            live_confidence_text(&Look { figures: vec![figure], ..Look::default() }, sending)
         };
         let timed = |left_s| Sending::Timed { left_s, duration_s: 10.0 };
         let narrow = " · p95 TTFT 52 ms ±4.7 % · p95 needs 200 requests (151 so far)";

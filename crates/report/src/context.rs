@@ -8,7 +8,7 @@ const NEEDED: [&str; 4] = ["Hardware", "Precision", "Engine", "Parallelism"];
 
 /// What is stated of the system, and which of the most important facts is not. A simulated engine
 /// runs on no hardware.
-pub(crate) fn facts(sweep: &SweepFacts) -> Vec<Fact> {
+pub(crate) fn system_facts(sweep: &SweepFacts) -> Vec<Fact> {
     let system = &sweep.system;
     let has_weights = !(system.model_size.is_empty() && system.model_revision.is_empty());
     let is_known = |(name, text): &(&str, String)| {

@@ -8,13 +8,13 @@ pub(crate) mod tests;
 
 use goodput_stats::{LimitTally, LoadGrid, SloCounts, SloLimits, SloStart, StatedAnswer};
 
-use goodput_document::markup::{Html, escaped, filled};
+use goodput_document::markup::{Html, escape_text, fill_template};
 use goodput_document::number::{amount, count, percent};
 
 /// The explorer over these points, loads ascending, each with its load and the name of that: those
 /// of one load are counted together. While the limits stand as they were asked for, it gives the
 /// page's own answer. Nothing if nothing was counted.
-pub(crate) fn fill(
+pub(crate) fn write_explorer(
     html: &mut Html,
     points: &[LoadGrid<'_>],
     gpus: Option<u32>,
@@ -22,12 +22,12 @@ pub(crate) fn fill(
     answer: Option<&StatedAnswer>,
 ) {
     let Some(counts) = SloCounts::new(points, gpus, asked, answer) else { return };
-    let text = |stops: &[f64], at: usize| stops.get(at).copied().map_or(String::new(), time);
+    let text = |stops: &[f64], at: usize| stops.get(at).copied().map_or(String::new(), limit_text);
     let last = |stops: &[f64]| stops.len().saturating_sub(1).to_string();
     let rows = Html::from_fn(|html| {
         for load in &counts.points {
-            let kept = counts.kept(load);
-            html.element("tr", &[], |html| row(html, &load.label, &kept));
+            let kept = counts.tally_at_start(load);
+            html.element("tr", &[], |html| write_row(html, &load.label, &kept));
         }
     });
     let SloStart { ttft, tpot, percent } = counts.start;
@@ -38,35 +38,39 @@ pub(crate) fn fill(
         ("tpot", &text(&counts.tpot, tpot)),
         ("tpot-place", &tpot.to_string()),
         ("tpot-last", &last(&counts.tpot)),
-        ("percent", &number(percent)),
+        ("percent", &number_text(percent)),
         ("gpus", &counts.gpus.unwrap_or(1).to_string()),
-        ("says", &escaped(&sentence(&counts))),
+        ("says", &escape_text(&explorer_sentence(&counts))),
         ("rows", &rows.into_string()),
     ];
-    html.ours(&filled(include_str!("explorer/explorer.html"), &with)).data("slo-data", &counts);
+    html.trusted(&fill_template(include_str!("explorer/explorer.html"), &with))
+        .script_data("slo-data", &counts);
 }
 
 /// One load. The script writes the same cells again.
-fn row(html: &mut Html, label: &str, kept: &LimitTally) {
-    html.leaf("th", &[("scope", "row")], label);
-    html.leaf("td", &[], &count(kept.requests));
-    let share = kept.share();
+fn write_row(html: &mut Html, label: &str, kept: &LimitTally) {
+    html.text_element("th", &[("scope", "row")], label);
+    html.text_element("td", &[], &count(kept.requests));
+    let share = kept.good_share();
     let width = format!("--share:{share:.4}");
-    html.leaf("td", &[("class", "slo-share"), ("style", &width)], &percent(share));
+    html.text_element("td", &[("class", "slo-share"), ("style", &width)], &percent(share));
     let (class, word) = if kept.is_enough { ("good", "yes") } else { ("bad", "no") };
-    html.leaf("td", &[("class", class)], word);
-    html.leaf("td", &[], &amount(kept.good_rps()));
-    html.leaf("td", &[], &amount(kept.good_tps()));
-    html.leaf("td", &[], "–");
+    html.text_element("td", &[("class", class)], word);
+    html.text_element("td", &[], &amount(kept.good_rps()));
+    html.text_element("td", &[], &amount(kept.good_tps()));
+    html.text_element("td", &[], "–");
 }
 
 /// What the table says, in a sentence. The script says it in the same words.
-fn sentence(counts: &SloCounts) -> String {
+fn explorer_sentence(counts: &SloCounts) -> String {
     let [ttft, tpot] = [(&counts.ttft, counts.start.ttft), (&counts.tpot, counts.start.tpot)]
-        .map(|(stops, at)| stops.get(at).copied().map_or("–".to_owned(), time));
-    let wanted = number(counts.start.percent);
-    let all: Vec<(&str, LimitTally)> =
-        counts.points.iter().map(|load| (load.label.as_str(), counts.kept(load))).collect();
+        .map(|(stops, at)| stops.get(at).copied().map_or("–".to_owned(), limit_text));
+    let wanted = number_text(counts.start.percent);
+    let all: Vec<(&str, LimitTally)> = counts
+        .points
+        .iter()
+        .map(|load| (load.label.as_str(), counts.tally_at_start(load)))
+        .collect();
     let begin = format!("TTFT below {ttft} and TPOT below {tpot} for at least {wanted} %: ");
     let figures = |kept: &LimitTally| {
         format!(
@@ -82,7 +86,11 @@ fn sentence(counts: &SloCounts) -> String {
     }
     if let [(_, kept)] = all.as_slice() {
         let word = if kept.is_enough { "kept" } else { "missed" };
-        return format!("{begin}{word}, {} are good; {}.", percent(kept.share()), figures(kept));
+        return format!(
+            "{begin}{word}, {} are good; {}.",
+            percent(kept.good_share()),
+            figures(kept)
+        );
     }
     // One that keeps it above one that does not is luck, or a server that changed.
     let kept = all.iter().take_while(|(_, kept)| kept.is_enough);
@@ -99,12 +107,16 @@ fn sentence(counts: &SloCounts) -> String {
 }
 
 /// A limit with its unit.
-fn time(ms: f64) -> String {
-    if ms >= 1000.0 { format!("{} s", number(ms / 1000.0)) } else { format!("{} ms", number(ms)) }
+fn limit_text(ms: f64) -> String {
+    if ms >= 1000.0 {
+        format!("{} s", number_text(ms / 1000.0))
+    } else {
+        format!("{} ms", number_text(ms))
+    }
 }
 
 /// Six digits at most, and none that say nothing.
-fn number(value: f64) -> String {
+fn number_text(value: f64) -> String {
     let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
     rounded.to_string()
 }

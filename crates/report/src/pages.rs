@@ -23,7 +23,11 @@ pub enum PageFormat {
 
 /// The page of a result; none if it has no page of that kind. A page for a browser takes the
 /// details of a run or of a sweep, other pages do without.
-pub fn page(result: &SavedResult, details: &ResultDetails, format: PageFormat) -> Option<String> {
+pub fn render_page(
+    result: &SavedResult,
+    details: &ResultDetails,
+    format: PageFormat,
+) -> Option<String> {
     if !has_page(result, details, format) {
         return None;
     }
@@ -32,12 +36,14 @@ pub fn page(result: &SavedResult, details: &ResultDetails, format: PageFormat) -
         (SavedResult::Reported(_), PageFormat::Text(_)) => PageFormat::Text(Detail::Full),
         _ => format,
     };
-    let pages = documents(result, details).into_iter().map(|document| write(&document, format));
+    let pages = result_documents(result, details)
+        .into_iter()
+        .map(|document| render_document(&document, format));
     Some(pages.collect::<Vec<_>>().join("\n"))
 }
 
 /// The charts of a result; of several runs or sweeps each has its own.
-pub fn charts(result: &SavedResult, details: &ResultDetails) -> Vec<Picture> {
+pub fn result_charts(result: &SavedResult, details: &ResultDetails) -> Vec<Picture> {
     match (result, details) {
         (SavedResult::Run(summary), ResultDetails::Run(found)) => {
             run::run_charts(&RunView::new(summary, found))
@@ -61,35 +67,38 @@ fn has_page(result: &SavedResult, details: &ResultDetails, format: PageFormat) -
 }
 
 /// A file of another tool may hold several results, every other artifact is one document.
-fn documents(result: &SavedResult, details: &ResultDetails) -> Vec<Document> {
+fn result_documents(result: &SavedResult, details: &ResultDetails) -> Vec<Document> {
     let document = match (result, details) {
         (SavedResult::Run(summary), ResultDetails::Run(found)) => {
-            run::document(summary, Some(&RunView::new(summary, found)))
+            run::run_document(summary, Some(&RunView::new(summary, found)))
         }
-        (SavedResult::Run(summary), _) => run::document(summary, None),
-        (SavedResult::Repeats(found), _) => repeats::document(found),
+        (SavedResult::Run(summary), _) => run::run_document(summary, None),
+        (SavedResult::Repeats(found), _) => repeats::repeats_document(found),
         (SavedResult::Sweep(summary), ResultDetails::Sweep(found)) => {
-            sweep::document(summary, Some(&SweepView::new(summary, found)))
+            sweep::sweep_document(summary, Some(&SweepView::new(summary, found)))
         }
-        (SavedResult::Sweep(summary), _) => sweep::document(summary, None),
-        (SavedResult::Sweeps(found), _) => sweeps::document(found),
+        (SavedResult::Sweep(summary), _) => sweep::sweep_document(summary, None),
+        (SavedResult::Sweeps(found), _) => sweeps::sweeps_document(found),
         (SavedResult::Comparison(comparison), ResultDetails::Comparison(found)) => {
-            compare::document(CompareView::new(comparison, found))
+            compare::comparison_document(CompareView::new(comparison, found))
         }
-        (SavedResult::Comparison(comparison), _) => compare::document((&**comparison).into()),
+        (SavedResult::Comparison(comparison), _) => {
+            compare::comparison_document((&**comparison).into())
+        }
         (SavedResult::Reported(results), _) => {
-            let document = |one: &ReportedResult| reported::document(&one.reported, &one.audit);
+            let document =
+                |one: &ReportedResult| reported::reported_document(&one.reported, &one.audit);
             return results.iter().map(document).collect();
         }
     };
     vec![document]
 }
 
-fn write(document: &Document, format: PageFormat) -> String {
+fn render_document(document: &Document, format: PageFormat) -> String {
     match format {
-        PageFormat::Text(detail) => render::text::page(document, detail),
-        PageFormat::Markdown => render::markdown::page(document),
-        PageFormat::Junit => render::junit::page(document),
-        PageFormat::Html => render::html::page(document),
+        PageFormat::Text(detail) => render::text::render_page(document, detail),
+        PageFormat::Markdown => render::markdown::render_page(document),
+        PageFormat::Junit => render::junit::render_page(document),
+        PageFormat::Html => render::html::render_page(document),
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-use goodput_document::clip::fit;
-use goodput_document::number::{amount, cell, count};
+use goodput_document::clip::fit_page;
+use goodput_document::number::{amount, cell_number, count};
 use goodput_document::wrap::wrap;
-use goodput_model::plain;
+use goodput_model::escape_control;
 use goodput_stats::{Histogram, ServedView, WorkloadView};
 
 /// Columns of the page.
@@ -21,14 +21,14 @@ pub fn workload_text(view: &WorkloadView) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write_page(&mut page, view);
-    fit(&page, WIDTH)
+    fit_page(&page, WIDTH)
 }
 
 fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
-    field(page, &plain(&view.name), &plain(&view.description))?;
+    write_field(page, &escape_control(&view.name), &escape_control(&view.description))?;
     let hash = view.hash.get(..16).unwrap_or(&view.hash);
-    field(page, "Hash", &plain(hash))?;
-    field(page, "Tokens", &format!("counted by {}", plain(&view.counted_by)))?;
+    write_field(page, "Hash", &escape_control(hash))?;
+    write_field(page, "Tokens", &format!("counted by {}", escape_control(&view.counted_by)))?;
     let sessions = match view.sessions {
         n if n == view.requests => String::new(),
         n => format!(" in {} sessions", count(n)),
@@ -37,45 +37,49 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
         Some(all) if all > view.sessions => format!(": the first of {} sessions", count(all)),
         _ => String::new(),
     };
-    field(page, "Requests", &format!("{}{sessions}{rest}", count(view.requests)))?;
+    write_field(page, "Requests", &format!("{}{sessions}{rest}", count(view.requests)))?;
     for (title, parts) in [("Classes", &view.classes), ("Constraint", &view.constraints)] {
         if parts.len() > 1 {
-            field(page, title, &shares(parts))?;
+            write_field(page, title, &shares_text(parts))?;
         }
     }
     if let Some(served) = &view.served {
-        recorded(page, served)?;
+        write_recorded_service(page, served)?;
     }
     if view.images > 0 {
-        field(page, "Images", &count(view.images))?;
+        write_field(page, "Images", &count(view.images))?;
     }
     if let Some(span) = view.span_s {
         let rate = view.sessions as f64 / span.max(1e-9);
-        field(page, "Span", &format!("{} s, {} arrivals/s", amount(span), amount(rate)))?;
+        write_field(page, "Span", &format!("{} s, {} arrivals/s", amount(span), amount(rate)))?;
     }
     let hits = 100.0 * view.expected_hit_rate;
-    field(page, "Cache", &format!("{hits:.1} % of prompt tokens begin like an earlier prompt"))?;
+    write_field(
+        page,
+        "Cache",
+        &format!("{hits:.1} % of prompt tokens begin like an earlier prompt"),
+    )?;
     for note in &view.notes {
-        field(page, "Note", &plain(note))?;
+        write_field(page, "Note", &escape_control(note))?;
     }
-    histogram(page, "Prompt tokens", view.input_tokens.as_ref())?;
-    histogram(page, "Answer tokens", view.output_tokens.as_ref())?;
-    histogram(page, "Requests of a session", view.turns.as_ref())?;
-    histogram(page, "Pauses in sessions, s", view.pauses_s.as_ref())?;
-    histogram(page, "Gaps between arrivals, s", view.gaps_s.as_ref())?;
-    histogram(page, "Arrivals over time, s", view.arrivals_s.as_ref())?;
+    write_histogram(page, "Prompt tokens", view.input_tokens.as_ref())?;
+    write_histogram(page, "Answer tokens", view.output_tokens.as_ref())?;
+    write_histogram(page, "Requests of a session", view.turns.as_ref())?;
+    write_histogram(page, "Pauses in sessions, s", view.pauses_s.as_ref())?;
+    write_histogram(page, "Gaps between arrivals, s", view.gaps_s.as_ref())?;
+    write_histogram(page, "Arrivals over time, s", view.arrivals_s.as_ref())?;
     let served = view.served.as_ref();
-    histogram(page, "TTFT as served, ms", served.and_then(|served| served.ttft_ms.as_ref()))?;
+    write_histogram(page, "TTFT as served, ms", served.and_then(|served| served.ttft_ms.as_ref()))?;
     for preview in &view.previews {
         let output = preview.output_tokens.map_or_else(|| "any".to_owned(), |n| n.to_string());
         writeln!(
             page,
             "\n{} · {} tokens in, {output} out",
-            plain(&preview.class),
+            escape_control(&preview.class),
             preview.input_tokens
         )?;
-        for line in wrap(&plain(&preview.body), WIDTH - 2) {
-            for piece in pieces(&line, WIDTH - 2) {
+        for line in wrap(&escape_control(&preview.body), WIDTH - 2) {
+            for piece in split_line(&line, WIDTH - 2) {
                 writeln!(page, "  {piece}")?;
             }
         }
@@ -84,7 +88,7 @@ fn write_page(page: &mut String, view: &WorkloadView) -> std::fmt::Result {
 }
 
 /// A line in pieces of at most this many columns: bodies need not have blanks.
-fn pieces(line: &str, columns: usize) -> Vec<String> {
+fn split_line(line: &str, columns: usize) -> Vec<String> {
     let (mut pieces, mut used) = (Vec::new(), columns);
     for c in line.chars() {
         let width = c.width().unwrap_or(0);
@@ -101,28 +105,28 @@ fn pieces(line: &str, columns: usize) -> Vec<String> {
 }
 
 /// How it was served when it was recorded.
-fn recorded(page: &mut String, served: &ServedView) -> std::fmt::Result {
+fn write_recorded_service(page: &mut String, served: &ServedView) -> std::fmt::Result {
     let ServedView { endpoints, models, statuses, ends, .. } = served;
     let parts = [("APIs", endpoints), ("Models", models), ("Status", statuses), ("Ended", ends)];
     for (title, parts) in parts {
         if !parts.is_empty() {
-            field(page, title, &shares(parts))?;
+            write_field(page, title, &shares_text(parts))?;
         }
     }
     match served.cache_hit_rate {
         Some(rate) => {
-            field(page, "Served", &format!("{:.1} % from the server's cache", 100.0 * rate))
+            write_field(page, "Served", &format!("{:.1} % from the server's cache", 100.0 * rate))
         }
         None => Ok(()),
     }
 }
 
 /// Names with their numbers and shares; what is rare is counted together.
-fn shares(parts: &[(String, u64)]) -> String {
+fn shares_text(parts: &[(String, u64)]) -> String {
     const SHOWN: usize = 12;
     let all = parts.iter().map(|(_, n)| n).sum::<u64>().max(1);
     let part = |name: &str, n: u64| {
-        format!("{} {} ({:.1} %)", plain(name), count(n), 100.0 * n as f64 / all as f64)
+        format!("{} {} ({:.1} %)", escape_control(name), count(n), 100.0 * n as f64 / all as f64)
     };
     let mut sorted: Vec<_> = parts.iter().collect();
     if sorted.len() > SHOWN {
@@ -137,32 +141,43 @@ fn shares(parts: &[(String, u64)]) -> String {
     shown.join(", ")
 }
 
-fn field(page: &mut String, name: &str, text: &str) -> std::fmt::Result {
+fn write_field(page: &mut String, name: &str, text: &str) -> std::fmt::Result {
     for (place, line) in wrap(text, 66).into_iter().enumerate() {
         writeln!(page, "{:<11} {line}", if place == 0 { name } else { "" })?;
     }
     Ok(())
 }
 
-fn histogram(page: &mut String, title: &str, histogram: Option<&Histogram>) -> std::fmt::Result {
+fn write_histogram(
+    page: &mut String,
+    title: &str,
+    histogram: Option<&Histogram>,
+) -> std::fmt::Result {
     let Some(shown) = histogram else { return Ok(()) };
     let Histogram { mean, p50, p90, p99, min, max, bins, .. } = shown;
     writeln!(
         page,
         "\n{title}: mean {}, p50 {}, p90 {}, p99 {}, from {} to {}",
-        cell(*mean),
-        cell(*p50),
-        cell(*p90),
-        cell(*p99),
-        cell(*min),
-        cell(*max)
+        cell_number(*mean),
+        cell_number(*p50),
+        cell_number(*p90),
+        cell_number(*p99),
+        cell_number(*min),
+        cell_number(*max)
     )?;
     let most = bins.iter().map(|(.., n)| *n).max().unwrap_or(0).max(1);
     for (low, high, n) in bins {
         let columns = (*n as f64 / most as f64 * COLUMNS as f64).round() as usize;
         // What is there is seen.
         let columns = if *n > 0 { columns.max(1) } else { 0 };
-        writeln!(page, "{:>9} – {:<9} {:>7} {}", cell(*low), cell(*high), n, "█".repeat(columns))?;
+        writeln!(
+            page,
+            "{:>9} – {:<9} {:>7} {}",
+            cell_number(*low),
+            cell_number(*high),
+            n,
+            "█".repeat(columns)
+        )?;
     }
     Ok(())
 }

@@ -3,33 +3,33 @@
 use goodput_model::Verdict;
 use goodput_stats::{Headline, OneRun, Repeats, RunFacts, RunState};
 
-use crate::run::{about, workload_name};
-use goodput_document::number::{cell, count};
+use crate::run::{about_line, workload_name};
+use goodput_document::number::{cell_number, count};
 use goodput_document::render;
 use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
 use goodput_document::{
     Answer, Block, Cell, Column, Detail, Document, Fact, Fault, Formats, Section, Suite, Suites,
-    Table, TestCase, Tone, no_result,
+    Table, TestCase, Tone, void_answer,
 };
 
 /// The page of several runs, for a terminal.
 pub fn repeats_text(repeats: &Repeats, detail: Detail) -> String {
-    render::text::page(&document(repeats), detail)
+    render::text::render_page(&repeats_document(repeats), detail)
 }
 
 /// The page of several runs, for a pull request or a job summary.
 pub fn repeats_markdown(repeats: &Repeats) -> String {
-    render::markdown::page(&document(repeats))
+    render::markdown::render_page(&repeats_document(repeats))
 }
 
 /// The page of several runs, for a browser.
 pub fn repeats_html(repeats: &Repeats) -> String {
-    render::html::page(&document(repeats))
+    render::html::render_page(&repeats_document(repeats))
 }
 
 /// A test case for each run: one that the figures do not rest on, or that is void, is an error.
 pub fn repeats_junit(repeats: &Repeats) -> String {
-    render::junit::page(&document(repeats))
+    render::junit::render_page(&repeats_document(repeats))
 }
 
 /// The rows of the table: headline, label, and what its unit is multiplied by.
@@ -52,59 +52,59 @@ pub(crate) const ROWS: [(&str, &str, f64); 14] = [
 
 const NOTHING: &str = "Nothing to compare: no run ended as planned with a completed request";
 
-pub(crate) fn document(repeats: &Repeats) -> Document {
+pub(crate) fn repeats_document(repeats: &Repeats) -> Document {
     let run = repeats.run.as_ref();
     let title = run.map_or("Repeated runs".to_owned(), |run| {
         format!("{} at {}, {} runs", run.model, run.target, repeats.used)
     });
     let caveats = || repeats.caveats.clone();
-    let both = Formats::ALL.and_short();
+    let both = Formats::ALL.with_short();
     let nothing = repeats.headlines.is_empty().then(|| Block::note(format!("{NOTHING}.")));
     Document {
         title,
-        about: run.map(|run| about(run, streaming(run))).unwrap_or_default(),
-        head: run.map(head).unwrap_or_default(),
-        headline: headline(repeats),
+        about: run.map(|run| about_line(run, streaming_text(run))).unwrap_or_default(),
+        head: run.map(head_lines).unwrap_or_default(),
+        headline: target_headline(repeats),
         heading: format!("Repeated runs: {}", repeats.verdict.name()),
-        answer: Some(Answer::new(sentence(repeats), repeats.verdict)),
+        answer: Some(Answer::new(figures_sentence(repeats), repeats.verdict)),
         sections: vec![
-            Section::bare().with_on(both, Block::Facts(facts(repeats))),
+            Section::untitled().with_on(both, Block::Facts(repeats_facts(repeats))),
             Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats())),
             Section::new("figures", "Figures over runs")
-                .with_some(Formats::FLAT.and_short(), nothing)
-                .with_some(both, over_runs(repeats).filled()),
-            Section::new("charts", "Run by run").with(Block::Charts(charts(repeats))),
-            spread(repeats),
-            Section::new("runs", "Each run").with_on(both, Block::Table(each(repeats))),
-            Section::bare()
+                .with_some(Formats::FLAT.with_short(), nothing)
+                .with_some(both, figures_table(repeats).into_block()),
+            Section::new("charts", "Run by run").with(Block::Charts(repeats_charts(repeats))),
+            spread_section(repeats),
+            Section::new("runs", "Each run").with_on(both, Block::Table(runs_table(repeats))),
+            Section::untitled()
                 .with_on(Formats::MARKDOWN, Block::Heading("How far to trust it".to_owned()))
-                .with_on(both, Block::judgement(repeats.verdict, &repeats.caveats)),
+                .with_on(both, Block::verdict_block(repeats.verdict, &repeats.caveats)),
         ],
-        suites: Suites { name: "goodput repeats", suites: vec![suite(repeats)] },
+        suites: Suites { name: "goodput repeats", suites: vec![repeats_suite(repeats)] },
         ..Document::default()
     }
 }
 
 /// Where requests were sent.
-fn headline(repeats: &Repeats) -> String {
+fn target_headline(repeats: &Repeats) -> String {
     let run = repeats.run.as_ref();
     run.map_or("repeated runs".to_owned(), |run| format!("{} · {}", run.target, run.model))
 }
 
 /// What was asked, when, by which version; each run has its own seed.
-fn head(run: &RunFacts) -> Vec<String> {
+fn head_lines(run: &RunFacts) -> Vec<String> {
     let RunFacts { model, api, started, version, .. } = run;
-    let streaming = streaming(run);
+    let streaming = streaming_text(run);
     let about = format!("model {model} · {api}, {streaming} · {started} · goodput {version}");
     vec![run.target.clone(), about]
 }
 
 /// How answers were asked for; how they came is on the page of each run.
-fn streaming(run: &RunFacts) -> &'static str {
+fn streaming_text(run: &RunFacts) -> &'static str {
     if run.stream { "streaming" } else { "not streaming" }
 }
 
-fn facts(repeats: &Repeats) -> Vec<Fact> {
+fn repeats_facts(repeats: &Repeats) -> Vec<Fact> {
     let mut facts = Vec::new();
     if let Some(run) = &repeats.run {
         let made = format!("goodput {}, {}", run.version, run.started);
@@ -116,23 +116,24 @@ fn facts(repeats: &Repeats) -> Vec<Fact> {
             Fact::new("Measured with", made).on(Formats::MARKDOWN),
         ]);
     }
-    let always = [Fact::new("Load", repeats.load.clone()), Fact::new("Runs", used(repeats))];
-    facts.extend(always.map(Fact::in_short));
+    let always =
+        [Fact::new("Load", repeats.load.clone()), Fact::new("Runs", used_runs_text(repeats))];
+    facts.extend(always.map(Fact::also_in_short));
     facts
 }
 
-fn used(repeats: &Repeats) -> String {
+fn used_runs_text(repeats: &Repeats) -> String {
     format!("{} of {} requested runs are in these figures", repeats.used, repeats.asked)
 }
 
 /// The main figures with their intervals over runs. A void result has none.
-fn sentence(repeats: &Repeats) -> String {
+fn figures_sentence(repeats: &Repeats) -> String {
     if repeats.verdict == Verdict::Void {
-        return no_result(&repeats.caveats);
+        return void_answer(&repeats.caveats);
     }
     let one = |(name, words, unit): (&str, &str, &str)| {
         let found = repeats.headlines.get(name)?;
-        Some(format!("{words}{}{unit}{}", signed(found.mean), ends(found, 1.0)))
+        Some(format!("{words}{}{unit}{}", signed_text(found.mean), interval_text(found, 1.0)))
     };
     let rate = if repeats.headlines.contains_key("goodput_rps") {
         ("goodput_rps", "", " req/s of goodput")
@@ -147,36 +148,36 @@ fn sentence(repeats: &Repeats) -> String {
     format!("{}; means over {} runs", all.join(", "), repeats.used)
 }
 
-fn ends(found: &Headline, times: f64) -> String {
+fn interval_text(found: &Headline, times: f64) -> String {
     let ends = found.low.zip(found.high);
     ends.map_or(String::new(), |(low, high)| {
-        format!(" ({}–{})", signed(low * times), signed(high * times))
+        format!(" ({}–{})", signed_text(low * times), signed_text(high * times))
     })
 }
 
 /// The least and the most, where they differ.
-fn from_to(found: &Headline) -> String {
+fn range_text(found: &Headline) -> String {
     if found.min == found.max {
         return String::new();
     }
-    format!(", from {} to {}", signed(found.min), signed(found.max))
+    format!(", from {} to {}", signed_text(found.min), signed_text(found.max))
 }
 
 /// Few runs that spread by much have intervals that reach below zero.
-fn signed(value: f64) -> String {
-    if value < 0.0 { format!("-{}", cell(-value)) } else { cell(value) }
+fn signed_text(value: f64) -> String {
+    if value < 0.0 { format!("-{}", cell_number(-value)) } else { cell_number(value) }
 }
 
-fn over_runs(repeats: &Repeats) -> Table {
+fn figures_table(repeats: &Repeats) -> Table {
     let rows = ROWS
         .into_iter()
         .filter_map(|(name, label, times)| Some((label, times, repeats.headlines.get(name)?)));
     let value = |of: fn(&Headline) -> f64| {
-        move |(_, times, found): &(&str, f64, &Headline)| signed(of(found) * times)
+        move |(_, times, found): &(&str, f64, &Headline)| signed_text(of(found) * times)
     };
     let known = |of: fn(&Headline) -> Option<f64>| {
         move |(_, times, found): &(&str, f64, &Headline)| {
-            Cell::number(of(found), |value| signed(value * times))
+            Cell::number(of(found), |value| signed_text(value * times))
         }
     };
     let caption = "Over runs: the run is the unit, intervals by Student's t";
@@ -196,7 +197,7 @@ fn over_runs(repeats: &Repeats) -> Table {
 }
 
 /// Between runs, against what each of them says of itself.
-fn spread(repeats: &Repeats) -> Section {
+fn spread_section(repeats: &Repeats) -> Section {
     let rows = ROWS.into_iter().filter_map(|(name, label, _)| {
         let found = repeats.headlines.get(name)?;
         Some((label, [found.sd?, found.within_sd?, found.ratio?], found.differs))
@@ -204,8 +205,8 @@ fn spread(repeats: &Repeats) -> Section {
     let caption = "How much runs differ, and how much their own intervals explain";
     let table = Table::from_subjects("Between and within", caption, rows)
         .left("", 14, |(label, ..)| *label)
-        .right("SD between", 13, |(_, [sd, ..], _)| cell(*sd))
-        .right("SD within", 13, |(_, [_, own, _], _)| cell(*own))
+        .right("SD between", 13, |(_, [sd, ..], _)| cell_number(*sd))
+        .right("SD within", 13, |(_, [_, own, _], _)| cell_number(*own))
         .right("ratio", 9, |(_, [.., ratio], _)| format!("{ratio:.2}"))
         .with(Column::words("runs", 2), |(.., differs)| match differs {
             true => Cell::from("differ").tone(Tone::Doubt),
@@ -215,14 +216,14 @@ fn spread(repeats: &Repeats) -> Section {
     let remark = "A ratio of about 1 is chance; where runs differ, a single run looks more certain \
                   than it is.";
     let section = Section::new("spread", "Between and within");
-    match table.filled() {
+    match table.into_block() {
         None => section,
-        Some(table) => section.with(table).with_on(Formats::WIDE, Block::remark(remark)),
+        Some(table) => section.with(table).with_on(Formats::WIDE, Block::remark_note(remark)),
     }
 }
 
 /// Why a run is not in the figures; empty if it is.
-fn state(run: &OneRun) -> &'static str {
+fn exclusion_reason(run: &OneRun) -> &'static str {
     match run.state {
         _ if run.is_used => "",
         RunState::Complete => ", not used: nothing measured",
@@ -231,9 +232,9 @@ fn state(run: &OneRun) -> &'static str {
     }
 }
 
-fn each(repeats: &Repeats) -> Table {
+fn runs_table(repeats: &Repeats) -> Table {
     let figure = |name: &'static str| {
-        move |run: &&OneRun| Cell::number(run.figures.get(name), |value| cell(*value))
+        move |run: &&OneRun| Cell::number(run.figures.get(name), |value| cell_number(*value))
     };
     let caption = "Each run has its own page in its folder; latencies in ms";
     Table::from_subjects("Each run", caption, &repeats.runs)
@@ -249,7 +250,7 @@ fn each(repeats: &Repeats) -> Table {
                 Verdict::Valid => Tone::Plain,
                 other => Tone::from(other),
             };
-            let (verdict, state) = (run.verdict.name(), state(run));
+            let (verdict, state) = (run.verdict.name(), exclusion_reason(run));
             // A terminal has no room for it in the row.
             let short = format!("{verdict}{}", state.replacen(", ", "\n  ", 1));
             Cell::from(format!("{verdict}{state}")).short(short).tone(tone)
@@ -257,10 +258,10 @@ fn each(repeats: &Repeats) -> Table {
         .table
 }
 
-fn suite(repeats: &Repeats) -> Suite {
+fn repeats_suite(repeats: &Repeats) -> Suite {
     let run = repeats.run.as_ref();
     let text = |of: fn(&RunFacts) -> &String| run.map(of).cloned().unwrap_or_default();
-    let mut cases: Vec<TestCase> = repeats.runs.iter().map(case).collect();
+    let mut cases: Vec<TestCase> = repeats.runs.iter().map(run_case).collect();
     if cases.is_empty() {
         cases.push(TestCase::new("runs", "no runs", Some(Fault::Error("no_verdict"))));
     }
@@ -275,16 +276,16 @@ fn suite(repeats: &Repeats) -> Suite {
             ("model", text(|run| &run.model)),
         ],
         cases,
-        said: used(repeats),
+        said: used_runs_text(repeats),
     };
     if repeats.verdict == Verdict::Void {
-        suite.void("verdict", &repeats.caveats);
+        suite.mark_void("verdict", &repeats.caveats);
     }
     suite
 }
 
-fn case(run: &OneRun) -> TestCase {
-    let why = state(run);
+fn run_case(run: &OneRun) -> TestCase {
+    let why = exclusion_reason(run);
     let text = format!(
         "{}{why}; seed {}, {} of {} requests ok",
         run.verdict.name(),
@@ -311,7 +312,7 @@ const DRAWN: [(&str, &str); 6] = [
 ];
 
 /// A chart for each figure that is drawn.
-fn charts(repeats: &Repeats) -> Vec<Chart> {
+fn repeats_charts(repeats: &Repeats) -> Vec<Chart> {
     let label = |name: &str| ROWS.iter().find(|(row, _, _)| *row == name).map_or("", |row| row.1);
     let chart = |(name, file): (&str, &'static str)| {
         let found = repeats.headlines.get(name)?;
@@ -320,8 +321,13 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
             .iter()
             .filter_map(|run| {
                 let value = *run.figures.get(name)?;
-                let note = format!("{} in run {}{}", cell(value), run.number, state(run));
-                Some(Dot::noted(f64::from(run.number), value, note))
+                let note = format!(
+                    "{} in run {}{}",
+                    cell_number(value),
+                    run.number,
+                    exclusion_reason(run)
+                );
+                Some(Dot::with_note(f64::from(run.number), value, note))
             })
             .collect();
         let (first, last) = (dots.first()?.x, dots.last()?.x);
@@ -330,9 +336,14 @@ fn charts(repeats: &Repeats) -> Vec<Chart> {
         let label = label(name);
         Some(
             Chart::new(file, format!("{label}, run by run"))
-                .says(format!("Mean {}{}{}.", signed(found.mean), ends(found, 1.0), from_to(found)))
-                .over(ChartAxis::between("run"), label)
-                .series([
+                .with_caption(format!(
+                    "Mean {}{}{}.",
+                    signed_text(found.mean),
+                    interval_text(found, 1.0),
+                    range_text(found)
+                ))
+                .with_axes(ChartAxis::between("run"), label)
+                .with_series([
                     ChartSeries::new(
                         "mean over runs, 95 %",
                         Shape::Line,

@@ -5,7 +5,7 @@ use goodput_model::{Reported, Severity, Verdict};
 use goodput_stats::{Audit, Item, Status};
 
 use goodput_document::clip::clip;
-use goodput_document::number::{amount, cell, count, known};
+use goodput_document::number::{amount, cell_number, count, known_or_dash};
 use goodput_document::render;
 use goodput_document::{Block, Column, Detail, Document, Formats, List, Section, Table};
 
@@ -21,35 +21,35 @@ const FINDINGS: usize = 8;
 
 /// The page of one file, for a terminal.
 pub fn reported_text(run: &Reported, audit: &Audit) -> String {
-    render::text::page(&document(run, audit), Detail::Full)
+    render::text::render_page(&reported_document(run, audit), Detail::Full)
 }
 
 /// The same, for a pull request or a job summary.
 pub fn reported_markdown(run: &Reported, audit: &Audit) -> String {
-    render::markdown::page(&document(run, audit))
+    render::markdown::render_page(&reported_document(run, audit))
 }
 
-pub(crate) fn document(run: &Reported, audit: &Audit) -> Document {
+pub(crate) fn reported_document(run: &Reported, audit: &Audit) -> Document {
     let about = format!("{} · {}", audit.tool, audit.run);
     let verdict = match audit.verdict {
         Verdict::Valid => "VALID: the audit found no reason to doubt these figures",
         other => render::text::figures_verdict_line(other),
     };
     let more = "`goodput audit` on the file lists every check, and what to do.";
-    let found = Section::bare()
+    let found = Section::untitled()
         .with_on(Formats::MARKDOWN, Block::Strong(verdict.to_owned()))
         .with_on(Formats::TEXT, Block::note(verdict))
-        .with(Block::facts(findings(audit).into_iter().map(|finding| ("", finding))))
+        .with(Block::facts(audit_findings(audit).into_iter().map(|finding| ("", finding))))
         .with_on(Formats::TEXT, Block::note(more));
     Document {
         head: vec![audit.subject.clone(), about.clone()],
         heading: audit.subject.clone(),
         sections: vec![
-            Section::bare()
+            Section::untitled()
                 .with_on(Formats::MARKDOWN, Block::note(about))
                 .with_on(Formats::MARKDOWN, Block::Gap)
-                .with(Block::facts(facts(run))),
-            Section::bare().with_some(Formats::ALL, latencies(run).filled()),
+                .with(Block::facts(reported_facts(run))),
+            Section::untitled().with_some(Formats::ALL, latencies_table(run).into_block()),
             found,
         ],
         ..Document::default()
@@ -57,7 +57,7 @@ pub(crate) fn document(run: &Reported, audit: &Audit) -> Document {
 }
 
 /// Everything but distributions, as far as it is stated.
-fn facts(run: &Reported) -> Vec<(&'static str, String)> {
+fn reported_facts(run: &Reported) -> Vec<(&'static str, String)> {
     let each = |tokens: Option<u64>| {
         let ok = run.ok.filter(|ok| *ok > 0)?;
         Some(amount(tokens? as f64 / ok as f64))
@@ -99,22 +99,22 @@ fn facts(run: &Reported) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(label, text)| Some((label, text?))).collect()
 }
 
-fn latencies(run: &Reported) -> Table {
+fn latencies_table(run: &Reported) -> Table {
     let names = ["ttft", "tpot", "itl", "e2e", "e2e_sched"];
     let stated = names.into_iter().filter_map(|name| Some((name, run.metrics.get(name)?)));
     Table::from_subjects("", "", stated)
         .left("latency, ms", NAME, |(name, _)| *name)
-        .right("mean", FIGURE, |(_, metric)| known(metric.mean, cell))
+        .right("mean", FIGURE, |(_, metric)| known_or_dash(metric.mean, cell_number))
         .each(
             PERCENTILES,
             |percent| Column::right(format!("p{percent}"), FIGURE),
-            |(_, metric), percent| known(metric.percentile(*percent), cell),
+            |(_, metric), percent| known_or_dash(metric.percentile(*percent), cell_number),
         )
         .table
 }
 
 /// What speaks against the figures, worst first.
-fn findings(audit: &Audit) -> Vec<String> {
+fn audit_findings(audit: &Audit) -> Vec<String> {
     let speaks = |item: &&Item| item.severity > Severity::Info && item.status != Status::Ok;
     let all: Vec<_> = audit.items.iter().filter(speaks).collect();
     let shown = all.iter().take(FINDINGS);
@@ -128,22 +128,22 @@ pub fn files_text(comparison: &FileComparison) -> String {
     let side = |side: &ReportedSide| {
         format!("{} = {} ({})", side.name, side.path, side.reported.tool.name())
     };
-    let reasons = not_comparable(comparison).into_iter();
+    let reasons = incomparable_by_reason(comparison).into_iter();
     let reasons = reasons.map(|(because, families)| format!("{}: {because}", families.join(", ")));
     let reasons: Vec<String> = reasons.collect();
     let list = |title: &str, items: Vec<String>| {
-        Section::bare().with(Block::List(List { title: title.to_owned(), items }))
+        Section::untitled().with(Block::List(List { title: title.to_owned(), items }))
     };
-    let mut sections = vec![Section::bare().with(Block::Table(figures(comparison)))];
+    let mut sections = vec![Section::untitled().with(Block::Table(figures_table(comparison)))];
     if !reasons.is_empty() {
         sections.push(list("not comparable", reasons));
     }
     sections.push(list("notes", comparison.notes.clone()));
     let head = comparison.sides.iter().map(side).collect();
-    render::text::page(&Document { head, sections, ..Document::default() }, Detail::Full)
+    render::text::render_page(&Document { head, sections, ..Document::default() }, Detail::Full)
 }
 
-fn figures(comparison: &FileComparison) -> Table {
+fn figures_table(comparison: &FileComparison) -> Table {
     let narrow = |text: &str| clip(text, FIGURE - 1);
     let names: Vec<&str> = comparison.sides.iter().map(|side| side.name.as_str()).collect();
     let names = || names.iter().enumerate();
@@ -155,7 +155,7 @@ fn figures(comparison: &FileComparison) -> Table {
             |(_, name)| Column::right(narrow(name), FIGURE),
             |one, (place, _)| match one.values.get(*place) {
                 Some(Some(value)) if one.unit == "requests" => count(*value as u64),
-                value => known(value.copied().flatten(), cell),
+                value => known_or_dash(value.copied().flatten(), cell_number),
             },
         )
         .each(
@@ -166,23 +166,23 @@ fn figures(comparison: &FileComparison) -> Table {
             },
             |one, (place, _)| {
                 let change = one.change_percent.get(*place).copied().flatten();
-                known(change, |percent| format!("{percent:+.1} %"))
+                known_or_dash(change, |percent| format!("{percent:+.1} %"))
             },
         )
         .table
 }
 
-fn family(figure: &FileFigure) -> String {
+fn figure_family(figure: &FileFigure) -> String {
     let first = figure.name.rsplit_once(' ').map(|(first, _)| first);
     let is_metric = figure.unit == "ms";
     first.filter(|_| is_metric).unwrap_or(&figure.name).to_owned()
 }
 
 /// What cannot be compared, by its reason.
-fn not_comparable(comparison: &FileComparison) -> Vec<(&str, Vec<String>)> {
+fn incomparable_by_reason(comparison: &FileComparison) -> Vec<(&str, Vec<String>)> {
     let mut held: Vec<(&str, Vec<String>)> = Vec::new();
     for figure in comparison.figures.iter().filter(|figure| !figure.because.is_empty()) {
-        let name = family(figure);
+        let name = figure_family(figure);
         match held.iter_mut().find(|(because, _)| *because == figure.because) {
             Some((_, names)) if names.contains(&name) => {}
             Some((_, names)) => names.push(name),

@@ -13,77 +13,79 @@ use goodput_campaign::sweep::{
 use goodput_model::{Caveat, Verdict};
 use unicode_width::UnicodeWidthStr;
 
-use crate::sweep::browser::{confirmed, named_level, promise};
+use crate::sweep::browser::{confirmed_level_text, named_level, slo_text};
 use crate::sweep::{
-    Latency, bare, level, level_number, marked, on_curve, pooled, stands, suite, unit,
+    Latency, axis_unit, level_text, level_value_text, marked_value, point_standing_text,
+    points_on_curve, pool_by_level, sweep_suite, without_interval,
 };
 use goodput_document::clip::clip;
-use goodput_document::number::{amount, cell, count, percent};
+use goodput_document::number::{amount, cell_number, count, percent};
 use goodput_document::render;
 use goodput_document::svg::TONES;
 use goodput_document::{
     Answer, Block, Cell, Column, Detail, Document, Fact, FailureLog, Fault, Formats, Rows, Section,
     Suite, Suites, Table, TableStyle, TestCase, Tone,
 };
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// Columns of a configuration's name in a table on a terminal.
 const NAME: usize = 22;
 
 /// The page of several configurations, for a terminal.
 pub fn sweeps_text(sweeps: &Sweeps, detail: Detail) -> String {
-    render::text::page(&document(sweeps), detail)
+    render::text::render_page(&sweeps_document(sweeps), detail)
 }
 
 /// The page of several configurations, for a pull request or a job summary.
 pub fn sweeps_markdown(sweeps: &Sweeps) -> String {
-    render::markdown::page(&document(sweeps))
+    render::markdown::render_page(&sweeps_document(sweeps))
 }
 
 /// The page of several configurations, for a browser.
 pub fn sweeps_html(sweeps: &Sweeps) -> String {
-    render::html::page(&document(sweeps))
+    render::html::render_page(&sweeps_document(sweeps))
 }
 
 /// Test cases of the sweep of each configuration; one that could not be measured is an error.
 pub fn sweeps_junit(sweeps: &Sweeps) -> String {
-    render::junit::page(&document(sweeps))
+    render::junit::render_page(&sweeps_document(sweeps))
 }
 
-pub(crate) fn document(sweeps: &Sweeps) -> Document {
+pub(crate) fn sweeps_document(sweeps: &Sweeps) -> Document {
     let all = &sweeps.configurations;
     let first = all.iter().find_map(|one| one.sweep.as_ref()).map(|sweep| &sweep.sweep);
-    let judgement = Block::judgement(sweeps.verdict, &[]);
+    let judgement = Block::verdict_block(sweeps.verdict, &[]);
     let why = |one: &Configuration| {
-        Some(format!("{}: {}", name(one), one.failed.as_ref()?.lines().next()?))
+        Some(format!("{}: {}", configuration_name(one), one.failed.as_ref()?.lines().next()?))
     };
     let failures = Fact::several("Failed", all.iter().filter_map(why));
-    let failures = failures.into_iter().map(Fact::in_short).collect();
+    let failures = failures.into_iter().map(Fact::also_in_short).collect();
     let mut sections = vec![
-        Section::bare()
-            .with_on(Formats::MARKDOWN, Block::Strong(format!("Best: {}", best(sweeps))))
-            .with_on(Formats::SHORT, Block::note(sentence(sweeps)))
-            .with_on(Formats::LONG, Block::Facts(facts(sweeps)))
+        Section::untitled()
+            .with_on(Formats::MARKDOWN, Block::Strong(format!("Best: {}", best_text(sweeps))))
+            .with_on(Formats::SHORT, Block::note(best_sentence(sweeps)))
+            .with_on(Formats::LONG, Block::Facts(sweeps_facts(sweeps)))
             .with_on(Formats::SHORT, Block::Facts(failures))
-            .with_on(Formats::ALL.and_short(), judgement),
-        Section::new("caveats", "Caveats").with_on(Formats::HTML, Block::Caveats(caveats(all))),
-        configurations(sweeps),
+            .with_on(Formats::ALL.with_short(), judgement),
+        Section::new("caveats", "Caveats")
+            .with_on(Formats::HTML, Block::Caveats(sweeps_caveats(all))),
+        configurations_section(sweeps),
     ];
-    if !is_fixed(all) {
+    if !is_fixed_load(all) {
         sections.extend([
-            Section::charts("latency", "Latency", "Latency over load", charts::latencies(all)),
+            Section::charts("latency", "Latency", "Latency over load", charts::latency_charts(all)),
             Section::charts(
                 "throughput",
                 "Throughput",
                 "Throughput against latency",
-                charts::fronts(all),
+                charts::front_charts(all),
             ),
-            Section::charts("goodput", "Goodput", "Goodput over load", charts::goodputs(all)),
-            Section::charts("users", "Users", "Speed for each user", charts::users(all)),
+            Section::charts("goodput", "Goodput", "Goodput over load", charts::goodput_charts(all)),
+            Section::charts("users", "Users", "Speed for each user", charts::user_charts(all)),
         ]);
     }
-    let mut failed = Section::named("failed", "Failed", "What failed");
-    failed.blocks.extend(all.iter().filter_map(failure).map(|block| (Formats::ALL, block)));
+    let mut failed = Section::with_name("failed", "Failed", "What failed");
+    failed.blocks.extend(all.iter().filter_map(failure_block).map(|block| (Formats::ALL, block)));
     sections.push(failed);
     Document {
         title: first.map_or("Sweeps".to_owned(), |facts| format!("Sweeps of {}", facts.target)),
@@ -98,32 +100,36 @@ pub(crate) fn document(sweeps: &Sweeps) -> Document {
         }),
         headline: first.map_or("sweeps".to_owned(), |of| format!("{} · {}", of.target, of.model)),
         heading: format!("Sweeps of {} configurations", all.len()),
-        answer: Some(Answer::new(sentence(sweeps), sweeps.verdict)),
+        answer: Some(Answer::new(best_sentence(sweeps), sweeps.verdict)),
         sections,
-        suites: Suites { name: "goodput sweep", suites: suites(all) },
+        suites: Suites { name: "goodput sweep", suites: sweeps_suites(all) },
         ..Document::default()
     }
 }
 
-fn facts(sweeps: &Sweeps) -> Vec<Fact> {
+fn sweeps_facts(sweeps: &Sweeps) -> Vec<Fact> {
     let all = &sweeps.configurations;
     let first = all.iter().find_map(|one| one.sweep.as_ref());
     let swept = all.iter().filter(|one| one.sweep.is_some()).count();
     let failed = all.iter().filter(|one| one.failed.is_some()).count();
     let varied = format!("{} configurations: {swept} measured, {failed} failed", all.len());
     let workload = first.map(|sweep| Fact::new("Workload", sweep.sweep.workload.clone()));
-    let rest = [Fact::new("Varied", varied), Fact::new("Best", best(sweeps))];
+    let rest = [Fact::new("Varied", varied), Fact::new("Best", best_text(sweeps))];
     workload.into_iter().chain(rest).collect()
 }
 
 /// The best one and its answer, without the verdict.
-fn sentence(sweeps: &Sweeps) -> String {
+fn best_sentence(sweeps: &Sweeps) -> String {
     let found = sweeps.best.and_then(|place| sweeps.configurations.get(place));
     let goodput = found.and_then(|one| {
         let sweep = one.sweep.as_ref()?;
         let goodput = sweep.goodput.as_ref()?;
-        let slo = promise(sweep.plan.slo.as_ref(), &goodput.slo);
-        Some(format!("{} is best: {} with {slo}", name(one), confirmed(goodput)))
+        let slo = slo_text(sweep.plan.slo.as_ref(), &goodput.slo);
+        Some(format!(
+            "{} is best: {} with {slo}",
+            configuration_name(one),
+            confirmed_level_text(goodput)
+        ))
     });
     goodput.unwrap_or_else(|| match sweeps.because.as_str() {
         "" => "None of these configurations is called best".to_owned(),
@@ -132,35 +138,41 @@ fn sentence(sweeps: &Sweeps) -> String {
 }
 
 /// Its values as one writes them, harmless.
-pub(crate) fn name(configuration: &Configuration) -> String {
+pub(crate) fn configuration_name(configuration: &Configuration) -> String {
     let values: Vec<String> = configuration
         .values
         .iter()
-        .map(|(name, value)| format!("{}={}", plain(name), plain(value)))
+        .map(|(name, value)| format!("{}={}", escape_control(name), escape_control(value)))
         .collect();
-    if values.is_empty() { plain(&configuration.folder) } else { values.join(" ") }
+    if values.is_empty() { escape_control(&configuration.folder) } else { values.join(" ") }
 }
 
 /// Which one, by how much.
-fn best(sweeps: &Sweeps) -> String {
+fn best_text(sweeps: &Sweeps) -> String {
     let found = sweeps.best.and_then(|place| sweeps.configurations.get(place));
     let Some(found) = found else {
-        let why = plain(&sweeps.because);
+        let why = escape_control(&sweeps.because);
         return if why.is_empty() { "none".to_owned() } else { format!("none: {why}") };
     };
     let answer = found.sweep.as_ref().and_then(|sweep| {
         let goodput = sweep.goodput.as_ref()?;
-        Some(format!("{} {} with {}", answer(sweep), unit(goodput.axis), plain(&goodput.slo)))
+        Some(format!(
+            "{} {} with {}",
+            interval_text(sweep),
+            axis_unit(goodput.axis),
+            escape_control(&goodput.slo)
+        ))
     });
     let answer = answer.map_or(String::new(), |answer| format!(", {answer}"));
-    format!("{}{answer}: {}", name(found), plain(&sweeps.because))
+    format!("{}{answer}: {}", configuration_name(found), escape_control(&sweeps.because))
 }
 
 /// The interval of the answer.
-fn answer(sweep: &SweepSummary) -> String {
+fn interval_text(sweep: &SweepSummary) -> String {
     let Some(goodput) = &sweep.goodput else { return "–".to_owned() };
     let Goodput { state, axis, confirmed, rejected, .. } = goodput;
-    let number = |level: Option<f64>| level.map_or("–".to_owned(), |v| level_number(*axis, v));
+    let number =
+        |level: Option<f64>| level.map_or("–".to_owned(), |v| level_value_text(*axis, v));
     match state {
         _ if sweep.verdict == Verdict::Void => "void".to_owned(),
         GoodputState::Found => format!("{}–{}", number(*confirmed), number(*rejected)),
@@ -172,30 +184,32 @@ fn answer(sweep: &SweepSummary) -> String {
 }
 
 /// Whether each configuration has one point of a load that was given.
-fn is_fixed(all: &[Configuration]) -> bool {
+fn is_fixed_load(all: &[Configuration]) -> bool {
     let mut sweeps = all.iter().filter_map(|one| one.sweep.as_ref()).peekable();
     sweeps.peek().is_some()
         && sweeps.all(|sweep| {
             let is_searched = sweep.goodput.is_some() && sweep.plan.search;
-            !is_searched && on_curve(&sweep.points).len() <= 1
+            !is_searched && points_on_curve(&sweep.points).len() <= 1
         })
 }
 
 /// Output tokens per second at the answer.
-fn there(sweep: &SweepSummary) -> Option<f64> {
+fn output_tps_at_answer(sweep: &SweepSummary) -> Option<f64> {
     let confirmed = sweep.goodput.as_ref()?.level()?;
-    pooled(&on_curve(&sweep.points), |point| bare(point.point.figures.output_tps))
-        .into_iter()
-        .find(|(level, _)| (level - confirmed).abs() <= 1e-6 * confirmed)
-        .map(|(_, found)| found.value)
+    pool_by_level(&points_on_curve(&sweep.points), |point| {
+        without_interval(point.point.figures.output_tps)
+    })
+    .into_iter()
+    .find(|(level, _)| (level - confirmed).abs() <= 1e-6 * confirmed)
+    .map(|(_, found)| found.value)
 }
 
 /// Those of every sweep, each with the name of its configuration; the worst first.
-fn caveats(all: &[Configuration]) -> Vec<Caveat> {
+fn sweeps_caveats(all: &[Configuration]) -> Vec<Caveat> {
     let mut caveats: Vec<Caveat> = Vec::new();
     for one in all {
         for caveat in one.sweep.iter().flat_map(|sweep| &sweep.caveats) {
-            let message = format!("{}: {}", name(one), caveat.message);
+            let message = format!("{}: {}", configuration_name(one), caveat.message);
             caveats.push(Caveat { message, ..caveat.clone() });
         }
     }
@@ -204,79 +218,85 @@ fn caveats(all: &[Configuration]) -> Vec<Caveat> {
 }
 
 /// All of them in a table, and on a terminal the curve of each.
-fn configurations(sweeps: &Sweeps) -> Section {
+fn configurations_section(sweeps: &Sweeps) -> Section {
     let all = &sweeps.configurations;
-    let (both, terminal) = (Formats::ALL.and_short(), Formats::TEXT.and_short());
-    let section = Section::named("configurations", "Configurations", "All configurations");
-    let section = if is_fixed(all) {
-        let axis = axis(all).unwrap_or(Axis::Rate);
-        let text = format!("in {}; latencies in ms, ~ without an interval", unit(axis));
+    let (both, terminal) = (Formats::ALL.with_short(), Formats::TEXT.with_short());
+    let section = Section::with_name("configurations", "Configurations", "All configurations");
+    let section = if is_fixed_load(all) {
+        let axis = common_axis(all).unwrap_or(Axis::Rate);
+        let text = format!("in {}; latencies in ms, ~ without an interval", axis_unit(axis));
         section
-            .with_on(both, Block::Table(fixed(all)))
+            .with_on(both, Block::Table(fixed_load_table(all)))
             .with_on(Formats::TEXT, Block::fact("load", text))
     } else {
-        let section = section.with_on(both, Block::Table(searched(sweeps)));
-        match charts::curves(all) {
+        let section = section.with_on(both, Block::Table(searched_table(sweeps)));
+        match charts::curves_plot(all) {
             Some(plot) => {
                 section.with_on(terminal, Block::Gap).with_on(terminal, Block::Plot(plot))
             }
             None => section,
         }
     };
-    section.with_on(Formats::TEXT, Block::Facts(no_room(all)))
+    section.with_on(Formats::TEXT, Block::Facts(left_out_facts(all)))
 }
 
-fn axis(all: &[Configuration]) -> Option<Axis> {
+fn common_axis(all: &[Configuration]) -> Option<Axis> {
     all.iter().find_map(|one| one.sweep.as_ref()).map(|sweep| sweep.plan.axis)
 }
 
 /// What a terminal has no room for: curves, and names in the table.
-fn no_room(all: &[Configuration]) -> Vec<Fact> {
+fn left_out_facts(all: &[Configuration]) -> Vec<Fact> {
     let swept = all.iter().filter(|one| one.sweep.is_some()).count();
     let curves = format!("of the first {TONES} configurations only");
-    let is_cut = swept > TONES && !is_fixed(all);
+    let is_cut = swept > TONES && !is_fixed_load(all);
     let cut = is_cut.then(|| Fact::new("Curves", curves));
-    let named = all.iter().enumerate().filter(|(_, one)| name(one).width() > NAME);
-    let named = named.map(|(place, one)| Fact::new((place + 1).to_string(), name(one)));
+    let named = all.iter().enumerate().filter(|(_, one)| configuration_name(one).width() > NAME);
+    let named =
+        named.map(|(place, one)| Fact::new((place + 1).to_string(), configuration_name(one)));
     cut.into_iter().chain(named).collect()
 }
 
 /// A row for each configuration: its number, on a terminal, and its name, which leads to its page.
-fn rows<'a>(caption: &str, all: &'a [Configuration]) -> Rows<(usize, &'a Configuration)> {
+fn configuration_rows<'a>(
+    caption: &str,
+    all: &'a [Configuration],
+) -> Rows<(usize, &'a Configuration)> {
     Table::from_subjects("Configurations", caption, all.iter().enumerate())
         .with(Column::right("", 2).on(Formats::TEXT), |(place, _)| (place + 1).to_string())
         .with(Column::left("configuration", NAME).gap(1), |(_, one)| {
             let folder = one.sweep.is_some().then_some(one.folder.as_str());
-            Cell::from(name(one)).short(clip(&name(one), NAME)).leads_to(folder)
+            Cell::from(configuration_name(one))
+                .short(clip(&configuration_name(one), NAME))
+                .with_link(folder)
         })
 }
 
 /// Where there is nothing to show, which a terminal shows as such.
-fn nothing() -> Cell {
+fn empty_cell() -> Cell {
     Cell::from("–").short("")
 }
 
 /// What each configuration can carry.
-fn searched(sweeps: &Sweeps) -> Table {
+fn searched_table(sweeps: &Sweeps) -> Table {
     let all = &sweeps.configurations;
-    let unit = axis(all).map_or("req/s", unit);
+    let unit = common_axis(all).map_or("req/s", axis_unit);
     let keeps = format!("keeps the SLO, {unit}");
     let failed = || Cell::from("failed").tone(Tone::Bad);
     let of = |of: fn(&SweepSummary) -> Cell| {
-        move |(_, one): &(usize, &Configuration)| one.sweep.as_ref().map_or_else(nothing, of)
+        move |(_, one): &(usize, &Configuration)| one.sweep.as_ref().map_or_else(empty_cell, of)
     };
     let caption = "In the order measured, each with a link to the page of its sweep; output at the \
                    load that keeps the SLO.";
-    let table = rows(caption, all)
+    let table = configuration_rows(caption, all)
         .with(Column::right("start to ready", 8).short("start to\nready"), |(_, one)| {
             Cell::number(one.start, |start| format!("{:.1} s", start.ready_s))
         })
         .with(Column::right("first token", 9).short("first\ntoken"), |(_, one)| {
             let first = one.start.and_then(|start| start.first_token_ms);
-            Cell::number(first, |ms| format!("{} ms", cell(ms)))
+            Cell::number(first, |ms| format!("{} ms", cell_number(ms)))
         })
         .with(Column::right(keeps, 13).short(format!("keeps the\nSLO, {unit}")), |(place, one)| {
-            match one.sweep.as_ref().map(answer) {
+            match one.sweep.as_ref().map(interval_text) {
                 None => failed(),
                 Some(keeps) if sweeps.best == Some(*place) => {
                     Cell::from(format!("best: {keeps}")).short(keeps).tone(Tone::Best)
@@ -290,19 +310,24 @@ fn searched(sweeps: &Sweeps) -> Table {
         )
         .with(
             Column::right("output tok/s", 9).short("output\ntok/s"),
-            of(|sweep| Cell::number(there(sweep), amount)),
+            of(|sweep| Cell::number(output_tps_at_answer(sweep), amount)),
         )
         .with(
             Column::right("per GPU", 9).on(Formats::HTML),
-            of(|sweep| Cell::number(there(sweep).and_then(|tps| per_gpu(tps, sweep)), amount)),
+            of(|sweep| {
+                Cell::number(
+                    output_tps_at_answer(sweep).and_then(|tps| tps_per_gpu(tps, sweep)),
+                    amount,
+                )
+            }),
         )
         .with(
             Column::right("knee, req/s", 8).short("knee\nreq/s"),
-            of(|sweep| Cell::number(sweep.curve.knee, |it| level_number(Axis::Rate, it.level))),
+            of(|sweep| Cell::number(sweep.curve.knee, |it| level_value_text(Axis::Rate, it.level))),
         )
         .with(
             Column::right("points", 7).on(Formats::HTML),
-            of(|sweep| on_curve(&sweep.points).len().to_string().into()),
+            of(|sweep| points_on_curve(&sweep.points).len().to_string().into()),
         )
         .with(Column::words("verdict", 2).on(Formats::WIDE), |(_, one)| {
             one.sweep.as_ref().map_or_else(failed, |sweep| sweep.verdict.name().into())
@@ -311,33 +336,33 @@ fn searched(sweeps: &Sweeps) -> Table {
     Table { look: TableStyle::Links, ..table }
 }
 
-fn per_gpu(tps: f64, sweep: &SweepSummary) -> Option<f64> {
+fn tps_per_gpu(tps: f64, sweep: &SweepSummary) -> Option<f64> {
     sweep.sweep.gpus.filter(|gpus| *gpus > 0).map(|gpus| tps / f64::from(gpus))
 }
 
 /// The point of a load that was given.
-fn given(one: &Configuration) -> Option<&PointSummary> {
-    on_curve(&one.sweep.as_ref()?.points).first().copied()
+fn given_point(one: &Configuration) -> Option<&PointSummary> {
+    points_on_curve(&one.sweep.as_ref()?.points).first().copied()
 }
 
 /// A load that was given: one row for each configuration.
-fn fixed(all: &[Configuration]) -> Table {
+fn fixed_load_table(all: &[Configuration]) -> Table {
     // A terminal has room for one latency and the median of another.
-    let main = Latency::choose(None, &all.iter().filter_map(given).collect::<Vec<_>>());
+    let main = Latency::choose(None, &all.iter().filter_map(given_point).collect::<Vec<_>>());
     let second = if main == Latency::Ttft { Latency::Tpot } else { Latency::E2e };
     let is_judged =
         all.iter().any(|one| one.sweep.as_ref().is_some_and(|sweep| sweep.plan.slo.is_some()));
     let on = |is_shown: bool| if is_shown { Formats::ALL } else { Formats::WIDE };
     let of = |of: fn(&PointSummary) -> Cell| {
-        move |(_, one): &(usize, &Configuration)| given(one).map_or_else(nothing, of)
+        move |(_, one): &(usize, &Configuration)| given_point(one).map_or_else(empty_cell, of)
     };
     let latencies = Latency::ALL.into_iter().flat_map(|of| [(of, "p50"), (of, "p99")]);
     let caption = "In the order measured; latencies in ms, ~ without an interval";
-    let table = rows(caption, all)
-        .right("load", 8, |(_, one)| match given(one) {
+    let table = configuration_rows(caption, all)
+        .right("load", 8, |(_, one)| match given_point(one) {
             Some(point) => {
                 let at = point.point.ask.level;
-                Cell::from(named_level(at)).short(level(at))
+                Cell::from(named_level(at)).short(level_text(at))
             }
             None if one.failed.is_some() => Cell::from("failed").tone(Tone::Bad),
             None => Cell::from("nothing measured").tone(Tone::Bad),
@@ -349,39 +374,42 @@ fn fixed(all: &[Configuration]) -> Table {
         .each(
             latencies,
             |(latency, percent)| {
-                let (name, is_main) = (latency.name(), *latency == main);
+                let (name, is_main) = (latency.title(), *latency == main);
                 let is_shown = is_main || (*latency == second && *percent == "p50");
                 Column::right(format!("{name} {percent}"), if is_main { 9 } else { 8 })
                     .short(format!("{name}\n{percent}"))
                     .on(on(is_shown))
             },
             |(_, one), (latency, percent)| {
-                given(one).map_or_else(nothing, |point| {
-                    let spread = latency.spread(&point.point.figures);
-                    marked(if *percent == "p50" { spread.p50 } else { spread.p99 }).into()
+                given_point(one).map_or_else(empty_cell, |point| {
+                    let spread = latency.spread_of(&point.point.figures);
+                    marked_value(if *percent == "p50" { spread.p50 } else { spread.p99 }).into()
                 })
             },
         )
         .with(
             Column::right("output tok/s", 8).short("output\ntok/s"),
-            of(|point| Cell::number(point.point.figures.output_tps, cell)),
+            of(|point| Cell::number(point.point.figures.output_tps, cell_number)),
         )
-        .with(Column::words("the SLO", 2).on(on(is_judged)), of(|point| stands(point).into()))
+        .with(
+            Column::words("the SLO", 2).on(on(is_judged)),
+            of(|point| point_standing_text(point).into()),
+        )
         .table;
     Table { look: TableStyle::Links, ..table }
 }
 
 /// Why a sweep failed, and the last lines of the server.
-fn failure(one: &Configuration) -> Option<Block> {
+fn failure_block(one: &Configuration) -> Option<Block> {
     let mut lines = one.failed.as_ref()?.lines();
     let why = lines.next().unwrap_or("unknown reason").to_owned();
     let log = lines.map(str::to_owned).collect();
-    Some(Block::Failure(FailureLog { name: name(one), why, log }))
+    Some(Block::Failure(FailureLog { name: configuration_name(one), why, log }))
 }
 
-fn suites(all: &[Configuration]) -> Vec<Suite> {
+fn sweeps_suites(all: &[Configuration]) -> Vec<Suite> {
     let one = |one: &Configuration| {
-        let name = name(one);
+        let name = configuration_name(one);
         one.sweep.as_ref().map_or_else(
             || {
                 let why = one.failed.as_deref().unwrap_or("unknown reason");
@@ -393,7 +421,7 @@ fn suites(all: &[Configuration]) -> Vec<Suite> {
                     ..Suite::default()
                 }
             },
-            |sweep| suite(sweep, Some(&name)),
+            |sweep| sweep_suite(sweep, Some(&name)),
         )
     };
     let mut suites: Vec<Suite> = all.iter().map(one).collect();

@@ -8,7 +8,7 @@ mod snapshots;
 use goodput_stats::Summary;
 use serde_json::{Value, json};
 
-use crate::text;
+use crate::run_text;
 
 /// A summary of the version before workloads: it still reads.
 pub(crate) fn old() -> Value {
@@ -45,7 +45,7 @@ pub(crate) fn summary(change: impl FnOnce(&mut Value)) -> Summary {
 }
 
 pub(crate) fn page(change: impl FnOnce(&mut Value)) -> String {
-    text(&summary(change), crate::Detail::Full)
+    run_text(&summary(change), crate::Detail::Full)
 }
 
 fn lines<'a>(page: &'a str, label: &str) -> Vec<&'a str> {

@@ -5,7 +5,7 @@ use goodput_campaign::saved::{RunDetails, SweepDetails};
 use goodput_campaign::sweep::SweepSummary;
 use goodput_stats::{Audit, Details, Summary};
 
-use goodput_document::svg::{Chart, standalone};
+use goodput_document::svg::{Chart, standalone_chart};
 
 /// A run.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,9 @@ pub struct Picture {
 }
 
 /// Charts as files of their own; those without anything to draw are left out.
-pub(crate) fn pictures(charts: &[Chart]) -> Vec<Picture> {
+pub(crate) fn to_pictures(charts: &[Chart]) -> Vec<Picture> {
     let drawn = charts.iter().filter(|chart| !chart.is_empty());
-    drawn.map(|chart| Picture { name: chart.name.to_owned(), svg: standalone(chart) }).collect()
+    drawn
+        .map(|chart| Picture { name: chart.name.to_owned(), svg: standalone_chart(chart) })
+        .collect()
 }

@@ -133,10 +133,10 @@ impl BatchingEngine {
             SequencePlace::Running => worker.gone_running += 1,
             SequencePlace::Gone => return,
         }
-        self.one_less(self.now);
+        self.note_departure(self.now);
     }
 
-    fn one_less(&mut self, at: Nanos) {
+    fn note_departure(&mut self, at: Nanos) {
         self.live = self.live.saturating_sub(1);
         if self.live == 0 {
             self.idle_since = at;
@@ -145,7 +145,8 @@ impl BatchingEngine {
 
     pub(crate) fn next(&self) -> Option<Nanos> {
         let begin = self.now.max(self.warm).max(self.held);
-        let of_worker = |worker: &SimWorker| worker.end.or((worker.load() > 0).then_some(begin));
+        let of_worker =
+            |worker: &SimWorker| worker.end.or((worker.request_count() > 0).then_some(begin));
         let steps = self.workers.iter().filter_map(of_worker);
         let entering = self.entering.front().map(|(at, _)| *at);
         let transfer = self.transfers.peek().map(|Reverse((at, ..))| *at);
@@ -157,7 +158,7 @@ impl BatchingEngine {
             && at <= until
         {
             self.now = self.now.max(at);
-            self.happen(at, out);
+            self.process_instant(at, out);
         }
         self.now = self.now.max(until);
     }
@@ -181,7 +182,7 @@ impl BatchingEngine {
 
     pub(crate) fn reset_prefix_cache(&mut self) {
         for worker in &mut self.workers {
-            worker.pool.forget();
+            worker.pool.clear_index();
         }
     }
 
@@ -199,7 +200,7 @@ impl BatchingEngine {
     }
 
     /// Everything of one instant: what ends, what arrives, then what begins.
-    fn happen(&mut self, at: Nanos, out: &mut Vec<Output>) {
+    fn process_instant(&mut self, at: Nanos, out: &mut Vec<Output>) {
         for number in 0..self.workers.len() {
             if self.workers[number].end.is_some_and(|end| end <= at) {
                 self.end_step(number, at, out);
@@ -209,26 +210,26 @@ impl BatchingEngine {
             && due <= at
         {
             self.transfers.pop();
-            self.arrive(at, index, out);
+            self.receive_kv(at, index, out);
         }
         while let Some(&(due, index)) = self.entering.front()
             && due <= at
         {
             self.entering.pop_front();
-            self.enter(at, index, out);
+            self.enter_queue(at, index, out);
         }
         if at < self.warm.max(self.held) {
             return;
         }
         for number in 0..self.workers.len() {
-            if self.workers[number].end.is_none() && self.workers[number].load() > 0 {
+            if self.workers[number].end.is_none() && self.workers[number].request_count() > 0 {
                 self.begin_step(number, at);
             }
         }
     }
 
     /// A request leaves the frontend.
-    fn enter(&mut self, at: Nanos, index: u32, out: &mut Vec<Output>) {
+    fn enter_queue(&mut self, at: Nanos, index: u32, out: &mut Vec<Output>) {
         let Some(sequence) = self.table.get(index) else { return };
         if sequence.place == SequencePlace::Gone {
             self.gone_entering = self.gone_entering.saturating_sub(1);
@@ -237,9 +238,9 @@ impl BatchingEngine {
         }
         let total = u64::from(self.workers[0].pool.total());
         let room = total * u64::from(self.rules.block_tokens);
-        if sequence.most() > room.min(u64::from(u32::MAX / 4)) {
+        if sequence.most_kv_tokens() > room.min(u64::from(u32::MAX / 4)) {
             out.push(Output { finished: true, ..sequence.output(at, 0) });
-            self.retire(at, index);
+            self.remove_request(at, index);
             return;
         }
         let worker = self.prefill_worker();
@@ -249,7 +250,7 @@ impl BatchingEngine {
     /// The one that a request is prefilled on.
     fn prefill_worker(&self) -> usize {
         let others = self.workers.iter().enumerate().skip(1);
-        others.min_by_key(|(_, worker)| worker.load()).map_or(0, |(number, _)| number)
+        others.min_by_key(|(_, worker)| worker.request_count()).map_or(0, |(number, _)| number)
     }
 
     fn queue(&mut self, index: u32, number: usize, in_front: bool) {
@@ -261,7 +262,7 @@ impl BatchingEngine {
     }
 
     /// The KV of a prefilled request has come to the decode worker, and its token to the client.
-    fn arrive(&mut self, at: Nanos, index: u32, out: &mut Vec<Output>) {
+    fn receive_kv(&mut self, at: Nanos, index: u32, out: &mut Vec<Output>) {
         let Some(sequence) = self.table.get(index) else { return };
         if sequence.place == SequencePlace::Gone {
             self.gone_transfers = self.gone_transfers.saturating_sub(1);
@@ -271,7 +272,7 @@ impl BatchingEngine {
         let output = sequence.output(at, 1);
         out.push(output);
         if output.finished {
-            self.retire(at, index);
+            self.remove_request(at, index);
         } else {
             self.queue(index, 0, false);
         }
@@ -279,8 +280,8 @@ impl BatchingEngine {
 
     fn begin_step(&mut self, number: usize, at: Nanos) {
         let worker = &mut self.workers[number];
-        let plan = worker.plan(at, &self.rules, &mut self.table);
-        let mut time = self.settings.step.time(&plan.shape);
+        let plan = worker.plan_step(at, &self.rules, &mut self.table);
+        let mut time = self.settings.step.step_time(&plan.shape);
         if plan.shape.tokens() == 0 {
             // Cannot be: an empty cache holds any request that was let in. Time passes all the same.
             time += Nanos::from_millis(1);
@@ -288,7 +289,7 @@ impl BatchingEngine {
         if plan.drafted > 0 {
             time += self.settings.speculative.map(|s| s.draft.nanos()).unwrap_or_default();
         }
-        for _ in 0..worker.first_uses(&plan.shape) {
+        for _ in 0..worker.new_shapes(&plan.shape) {
             time += self.settings.start.first_use.nanos();
         }
         worker.end = Some(at + time);
@@ -307,13 +308,19 @@ impl BatchingEngine {
     fn end_step(&mut self, number: usize, at: Nanos, out: &mut Vec<Output>) {
         self.workers[number].end = None;
         let mut running = std::mem::take(&mut self.workers[number].running);
-        running.retain(|&index| self.conclude(number, at, index, out));
+        running.retain(|&index| self.finish_sequence_step(number, at, index, out));
         self.workers[number].running = running;
         self.workers[number].gone_running = 0;
     }
 
     /// What a step has done for one sequence, and whether that stays in the running list.
-    fn conclude(&mut self, number: usize, at: Nanos, index: u32, out: &mut Vec<Output>) -> bool {
+    fn finish_sequence_step(
+        &mut self,
+        number: usize,
+        at: Nanos,
+        index: u32,
+        out: &mut Vec<Output>,
+    ) -> bool {
         let Some(sequence) = self.table.get_mut(index) else { return false };
         if sequence.place == SequencePlace::Gone {
             self.table.remove(index);
@@ -324,34 +331,34 @@ impl BatchingEngine {
             return true;
         }
         let mut new_tokens = 1;
-        if sequence.decodes() {
+        if sequence.is_decoding() {
             let acceptance = self.settings.speculative.map_or(0.0, |s| s.acceptance);
-            let accepted = sequence.accept(scheduled - 1, acceptance);
+            let accepted = sequence.accepted_drafts(scheduled - 1, acceptance);
             self.counts.spec_accepted += u64::from(accepted);
             new_tokens += accepted;
             sequence.computed += new_tokens;
         } else {
             sequence.computed += scheduled;
-            if sequence.computed < sequence.known() {
+            if sequence.computed < sequence.known_tokens() {
                 return true;
             }
             new_tokens = new_tokens.min(sequence.output);
         }
         sequence.generated += new_tokens;
         if self.workers[number].role == WorkerRole::Prefill && new_tokens > 0 {
-            self.depart(number, at, index);
+            self.send_kv(number, at, index);
             return false;
         }
         let output = sequence.output(at, new_tokens);
         out.push(output);
         if output.finished {
-            self.retire(at, index);
+            self.remove_request(at, index);
         }
         !output.finished
     }
 
     /// A prefilled request's KV starts on its way.
-    fn depart(&mut self, number: usize, at: Nanos, index: u32) {
+    fn send_kv(&mut self, number: usize, at: Nanos, index: u32) {
         let Some(sequence) = self.table.get_mut(index) else { return };
         let (latency, each) = self
             .settings
@@ -365,7 +372,7 @@ impl BatchingEngine {
     }
 
     /// Nothing more comes of a request.
-    fn retire(&mut self, at: Nanos, index: u32) {
+    fn remove_request(&mut self, at: Nanos, index: u32) {
         let Some(sequence) = self.table.get_mut(index) else { return };
         self.workers[sequence.worker].pool.release(&mut sequence.blocks);
         let id = sequence.id;
@@ -373,6 +380,6 @@ impl BatchingEngine {
             self.by_id.remove(&id);
         }
         self.table.remove(index);
-        self.one_less(at);
+        self.note_departure(at);
     }
 }

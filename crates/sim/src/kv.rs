@@ -15,7 +15,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) const ROOT: u64 = 0x6a09_e667_f3bc_c908;
 
 /// The hash of a block from its parent's and its tokens'.
-pub(crate) fn chain(parent: u64, tokens: impl Iterator<Item = u32>) -> u64 {
+pub(crate) fn chained_hash(parent: u64, tokens: impl Iterator<Item = u32>) -> u64 {
     let mut state = parent;
     for token in tokens {
         state = (state.rotate_left(23) ^ u64::from(token)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -34,7 +34,7 @@ impl Hasher for Mixed {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = chain(self.0, bytes.iter().map(|byte| u32::from(*byte)));
+        self.0 = chained_hash(self.0, bytes.iter().map(|byte| u32::from(*byte)));
     }
 
     fn write_u64(&mut self, value: u64) {
@@ -106,16 +106,16 @@ impl KvPool {
     }
 
     /// One more holder of a block that was found.
-    pub(crate) fn hold(&mut self, block: u32) {
+    pub(crate) fn add_holder(&mut self, block: u32) {
         if self.blocks[block as usize].refs == 0 {
-            self.unlink(block);
+            self.unlink_free(block);
             self.held += 1;
         }
         self.blocks[block as usize].refs += 1;
     }
 
     /// A block for new tokens, unless all are held.
-    pub(crate) fn take(&mut self) -> Option<u32> {
+    pub(crate) fn allocate(&mut self) -> Option<u32> {
         // Blocks that were never used come before those that may be found again.
         if self.blocks.len() < self.total as usize {
             let block = self.blocks.len() as u32;
@@ -127,7 +127,7 @@ impl KvPool {
         if block == NONE {
             return None;
         }
-        self.unlink(block);
+        self.unlink_free(block);
         if let Some(hash) = self.blocks[block as usize].hash.take() {
             self.by_hash.remove(&hash);
         }
@@ -137,7 +137,7 @@ impl KvPool {
     }
 
     /// Makes a full block findable, unless another with the same content already is.
-    pub(crate) fn register(&mut self, block: u32, hash: u64) {
+    pub(crate) fn index_block(&mut self, block: u32, hash: u64) {
         if self.caching && self.blocks[block as usize].hash.is_none() {
             let entry = self.by_hash.entry(hash);
             if let std::collections::hash_map::Entry::Vacant(vacant) = entry {
@@ -154,20 +154,20 @@ impl KvPool {
             entry.refs = entry.refs.saturating_sub(1);
             if entry.refs == 0 {
                 self.held = self.held.saturating_sub(1);
-                self.link(block);
+                self.link_free(block);
             }
         }
     }
 
     /// Nothing can be found any more.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn clear_index(&mut self) {
         self.by_hash.clear();
         for block in &mut self.blocks {
             block.hash = None;
         }
     }
 
-    fn link(&mut self, block: u32) {
+    fn link_free(&mut self, block: u32) {
         let newest = self.newest;
         self.blocks[block as usize].previous = newest;
         self.blocks[block as usize].next = NONE;
@@ -178,7 +178,7 @@ impl KvPool {
         self.newest = block;
     }
 
-    fn unlink(&mut self, block: u32) {
+    fn unlink_free(&mut self, block: u32) {
         let KvBlock { previous, next, .. } = self.blocks[block as usize];
         match self.blocks.get_mut(previous as usize) {
             Some(before) => before.next = next,
@@ -198,45 +198,45 @@ mod tests {
     #[test]
     fn the_longest_unused_goes_first_and_the_end_before_the_beginning() {
         let mut pool = KvPool::new(4, true);
-        let mut first: Vec<u32> = (0..2).filter_map(|_| pool.take()).collect();
-        let mut second: Vec<u32> = (0..2).filter_map(|_| pool.take()).collect();
+        let mut first: Vec<u32> = (0..2).filter_map(|_| pool.allocate()).collect();
+        let mut second: Vec<u32> = (0..2).filter_map(|_| pool.allocate()).collect();
         for (block, hash) in first.iter().chain(&second).zip([10, 11, 20, 21]) {
-            pool.register(*block, hash);
+            pool.index_block(*block, hash);
         }
-        assert_eq!(pool.take(), None);
+        assert_eq!(pool.allocate(), None);
         pool.release(&mut first);
         pool.release(&mut second);
         assert_eq!((pool.used(), pool.free()), (0, 4));
         let seen = |pool: &KvPool, hashes: &[u64]| pool.find(hashes, &mut Vec::new());
         assert_eq!(seen(&pool, &[10, 11]), 2);
         // The end of the first sequence goes, then its beginning.
-        pool.take();
+        pool.allocate();
         assert_eq!((seen(&pool, &[10, 11]), seen(&pool, &[20, 21])), (1, 2));
-        pool.take();
+        pool.allocate();
         assert_eq!((seen(&pool, &[10, 11]), seen(&pool, &[20, 21])), (0, 2));
-        pool.forget();
+        pool.clear_index();
         assert_eq!(seen(&pool, &[20]), 0);
     }
 
     #[test]
     fn a_block_held_twice_is_free_after_the_second() {
         let mut pool = KvPool::new(2, true);
-        let block = pool.take().unwrap();
-        pool.register(block, 7);
-        pool.hold(block);
+        let block = pool.allocate().unwrap();
+        pool.index_block(block, 7);
+        pool.add_holder(block);
         pool.release(&mut vec![block]);
         assert_eq!(pool.used(), 1);
         pool.release(&mut vec![block]);
         assert_eq!(pool.used(), 0);
         let mut found = Vec::new();
         assert_eq!((pool.find(&[7, 8], &mut found), found), (1, vec![block]));
-        pool.hold(block);
-        assert_eq!((pool.used(), pool.take().is_some(), pool.take()), (1, true, None));
+        pool.add_holder(block);
+        assert_eq!((pool.used(), pool.allocate().is_some(), pool.allocate()), (1, true, None));
     }
 
     #[test]
     fn the_chain_depends_on_everything_before() {
-        let hash = |parent, tokens: &[u32]| chain(parent, tokens.iter().copied());
+        let hash = |parent, tokens: &[u32]| chained_hash(parent, tokens.iter().copied());
         assert_ne!(hash(ROOT, &[1, 2]), hash(ROOT, &[2, 1]));
         assert_ne!(hash(hash(ROOT, &[1]), &[5]), hash(hash(ROOT, &[2]), &[5]));
         assert_eq!(hash(ROOT, &[1, 2]), hash(ROOT, &[1, 2]));

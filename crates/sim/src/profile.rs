@@ -91,7 +91,7 @@ pub struct Scheduler {
     pub max_num_batched_tokens: u32,
     /// Whether a prompt may be computed in parts, together with what decodes. Otherwise whole prompts
     /// go first, in steps of their own, and decoding waits for them.
-    #[serde(default = "on", skip_serializing_if = "is_on")]
+    #[serde(default = "default_true", skip_serializing_if = "is_on")]
     pub chunked_prefill: bool,
     /// Requests that may wait; more are refused. Without it all may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ pub struct Kv {
     #[serde(default = "block_tokens")]
     pub block_tokens: u32,
     /// Whether blocks can be found again by what is in them.
-    #[serde(default = "on")]
+    #[serde(default = "default_true")]
     pub prefix_caching: bool,
 }
 
@@ -119,7 +119,7 @@ fn block_tokens() -> u32 {
     16
 }
 
-fn on() -> bool {
+fn default_true() -> bool {
     true
 }
 

@@ -54,7 +54,7 @@ pub fn simulate(
     for JobArrival { at, job } in arrivals {
         if now.is_none_or(|now| at > now) {
             engine.advance(at, &mut outputs);
-            note(&mut outcomes, &places, &mut outputs);
+            note_outputs(&mut outcomes, &places, &mut outputs);
             now = Some(at);
         }
         places.insert(job.id, outcomes.len());
@@ -69,13 +69,17 @@ pub fn simulate(
     }
     while let Some(at) = engine.next() {
         engine.advance(at, &mut outputs);
-        note(&mut outcomes, &places, &mut outputs);
+        note_outputs(&mut outcomes, &places, &mut outputs);
     }
     outcomes.sort_by_key(|outcome| outcome.id);
     outcomes
 }
 
-fn note(outcomes: &mut [JobOutcome], places: &HashMap<u64, usize>, outputs: &mut Vec<Output>) {
+fn note_outputs(
+    outcomes: &mut [JobOutcome],
+    places: &HashMap<u64, usize>,
+    outputs: &mut Vec<Output>,
+) {
     for output in outputs.drain(..) {
         let place = places.get(&output.id).and_then(|place| outcomes.get_mut(*place));
         let Some(outcome) = place else { continue };

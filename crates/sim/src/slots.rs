@@ -67,7 +67,7 @@ impl Slots {
         let order = self.arrived;
         let queued = Queued { order, id: job.id, output_tokens: job.output_tokens };
         if self.has_slot() {
-            self.start(self.now, &queued);
+            self.start_request(self.now, &queued);
         } else {
             let waiting = self.gauges().waiting;
             if self.settings.max_queue.is_some_and(|limit| waiting >= u64::from(limit)) {
@@ -84,7 +84,7 @@ impl Slots {
         let Some(order) = self.by_id.remove(&id) else { return };
         if self.served.remove(&order).is_some() {
             // Its entry in `due` finds nothing and is passed over.
-            self.fill(self.now);
+            self.fill_free_slots(self.now);
         } else {
             self.left.insert(order);
         }
@@ -100,7 +100,7 @@ impl Slots {
                 break;
             }
             self.due.pop();
-            self.token(at, order, out);
+            self.emit_token(at, order, out);
         }
         self.now = self.now.max(until);
     }
@@ -127,7 +127,7 @@ impl Slots {
     }
 
     /// The next token of the request that was arrived as number `order`.
-    fn token(&mut self, at: Nanos, order: u64, out: &mut Vec<Output>) {
+    fn emit_token(&mut self, at: Nanos, order: u64, out: &mut Vec<Output>) {
         let Some(served) = self.served.get_mut(&order) else { return };
         let new_tokens = 1.min(served.output_tokens);
         served.sent += new_tokens;
@@ -148,7 +148,7 @@ impl Slots {
             if self.by_id.get(&id) == Some(&order) {
                 self.by_id.remove(&id);
             }
-            self.fill(at);
+            self.fill_free_slots(at);
         } else {
             let next = at + self.settings.itl.draw(&mut served.random);
             self.due.push(Reverse((next, order)));
@@ -156,17 +156,17 @@ impl Slots {
     }
 
     /// Gives free slots to those who wait.
-    fn fill(&mut self, at: Nanos) {
+    fn fill_free_slots(&mut self, at: Nanos) {
         while self.has_slot() {
             let Some(queued) = self.waiting.pop_front() else { break };
             if self.left.remove(&queued.order) {
                 continue;
             }
-            self.start(at, &queued);
+            self.start_request(at, &queued);
         }
     }
 
-    fn start(&mut self, at: Nanos, queued: &Queued) {
+    fn start_request(&mut self, at: Nanos, queued: &Queued) {
         let at = at.max(self.ready);
         let mut random = RandomStream::new(self.seed, Domain::Service, queued.id);
         let first = at + self.settings.ttft.draw(&mut random);

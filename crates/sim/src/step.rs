@@ -32,13 +32,13 @@ pub struct StepCost {
     #[serde(default)]
     pub reference_context: u32,
     /// Whole step in milliseconds by tokens decoded.
-    #[serde(deserialize_with = "points")]
+    #[serde(deserialize_with = "deserialize_points")]
     pub decode_ms: Vec<(u32, f64)>,
     /// For each KV token read beyond the reference.
     #[serde(default)]
     pub kv_ns: f64,
     /// Whole step in milliseconds by tokens prefilled, without their attention.
-    #[serde(deserialize_with = "points")]
+    #[serde(deserialize_with = "deserialize_points")]
     pub prefill_ms: Vec<(u32, f64)>,
     /// For each pair of a prefilled token and a token before it.
     #[serde(default)]
@@ -62,14 +62,14 @@ pub struct StepShape {
 
 impl StepShape {
     /// Adds a sequence that decodes `tokens` on top of `context`.
-    pub fn decode(&mut self, tokens: u32, context: u32) {
+    pub fn add_decode(&mut self, tokens: u32, context: u32) {
         self.decode_seqs += 1;
         self.decode_tokens += u64::from(tokens);
         self.kv_tokens += u64::from(context);
     }
 
     /// Adds a chunk of `tokens` on top of `context`: tokens times their mean context.
-    pub fn prefill(&mut self, tokens: u32, context: u32) {
+    pub fn add_prefill(&mut self, tokens: u32, context: u32) {
         let (tokens, context) = (u64::from(tokens), u64::from(context));
         self.prefill_tokens += tokens;
         self.attention_halves =
@@ -83,7 +83,9 @@ impl StepShape {
 }
 
 /// Points of two numbers each; a tuple would swallow more.
-fn points<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, f64)>, D::Error> {
+fn deserialize_points<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(u32, f64)>, D::Error> {
     let point = |numbers: Vec<f64>| match numbers[..] {
         [count, ms] if count.fract() == 0.0 && (0.0..4e9).contains(&count) => {
             Ok((count as u32, ms))
@@ -95,31 +97,31 @@ fn points<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(u32, f64)>,
 
 impl StepCost {
     /// How long a step of this shape takes, in milliseconds.
-    pub fn ms(&self, shape: &StepShape) -> f64 {
+    pub fn step_ms(&self, shape: &StepShape) -> f64 {
         let decode = if shape.decode_seqs == 0 { 0.0 } else { self.decode_part(shape) };
         let prefill = if shape.prefill_tokens == 0 { 0.0 } else { self.prefill_part(shape) };
         self.base_ms + decode.max(prefill) + (1.0 - self.overlap) * decode.min(prefill)
     }
 
     /// How long a step of this shape takes.
-    pub fn time(&self, shape: &StepShape) -> Nanos {
-        Nanos((self.ms(shape) * 1e6).round() as u64)
+    pub fn step_time(&self, shape: &StepShape) -> Nanos {
+        Nanos((self.step_ms(shape) * 1e6).round() as u64)
     }
 
     fn decode_part(&self, shape: &StepShape) -> f64 {
         let reference = shape.decode_seqs as f64 * f64::from(self.reference_context);
         let beyond = shape.kv_tokens as f64 - reference;
-        let at_reference = self.look_up(&self.decode_ms, shape.decode_tokens) - self.base_ms;
+        let at_reference = self.interpolate(&self.decode_ms, shape.decode_tokens) - self.base_ms;
         (at_reference + beyond * self.kv_ns * 1e-6).max(0.0)
     }
 
     fn prefill_part(&self, shape: &StepShape) -> f64 {
-        let above = self.look_up(&self.prefill_ms, shape.tokens());
-        let below = self.look_up(&self.prefill_ms, shape.decode_tokens);
+        let above = self.interpolate(&self.prefill_ms, shape.tokens());
+        let below = self.interpolate(&self.prefill_ms, shape.decode_tokens);
         above - below + shape.attention_halves as f64 * 0.5 * self.attention_ns * 1e-6
     }
 
-    fn look_up(&self, table: &[(u32, f64)], tokens: u64) -> f64 {
+    fn interpolate(&self, table: &[(u32, f64)], tokens: u64) -> f64 {
         let point = |i: usize| match i.checked_sub(1).and_then(|i| table.get(i)) {
             Some(&(tokens, ms)) => (f64::from(tokens), ms),
             None => (0.0, self.base_ms),
@@ -151,10 +153,10 @@ mod tests {
     fn shape(decode: u32, context: u32, prefill: u32, before: u32) -> StepShape {
         let mut shape = StepShape::default();
         for _ in 0..decode {
-            shape.decode(1, context);
+            shape.add_decode(1, context);
         }
         if prefill > 0 {
-            shape.prefill(prefill, before);
+            shape.add_prefill(prefill, before);
         }
         shape
     }
@@ -162,15 +164,15 @@ mod tests {
     #[test]
     fn tables_interpolate_and_go_on() {
         let step = step(0.0);
-        let ms = |decode| step.ms(&shape(decode, 100, 0, 0));
+        let ms = |decode| step.step_ms(&shape(decode, 100, 0, 0));
         assert_eq!([ms(1), ms(10), ms(15), ms(20), ms(40)], [10.0, 10.0, 12.5, 15.0, 25.0]);
         // 50 tokens beyond the reference in each of ten: 500 µs; short of it nothing goes below base.
-        assert_eq!(step.ms(&shape(10, 150, 0, 0)), 10.5);
-        assert_eq!(step.ms(&shape(10, 1, 0, 0)), 10.0);
+        assert_eq!(step.step_ms(&shape(10, 150, 0, 0)), 10.5);
+        assert_eq!(step.step_ms(&shape(10, 1, 0, 0)), 10.0);
         // 200 tokens on top of 300: 200 × 400 pairs of 100 ns.
-        assert_eq!(step.ms(&shape(0, 0, 200, 300)), 12.0 + 8.0);
-        assert_eq!(step.ms(&shape(0, 0, 300, 0)), 14.0 + 4.5);
-        assert_eq!(step.ms(&StepShape::default()), 10.0);
+        assert_eq!(step.step_ms(&shape(0, 0, 200, 300)), 12.0 + 8.0);
+        assert_eq!(step.step_ms(&shape(0, 0, 300, 0)), 14.0 + 4.5);
+        assert_eq!(step.step_ms(&StepShape::default()), 10.0);
     }
 
     #[test]
@@ -178,8 +180,8 @@ mod tests {
         let mixed = shape(20, 100, 100, 0);
         // On top of 20 decode tokens the last 20 prefill tokens are no longer free: 0.4 ms, and
         // half a millisecond of attention.
-        assert!((step(0.0).ms(&mixed) - (10.0 + 5.0 + 0.9)).abs() < 1e-9);
-        assert!((step(1.0).ms(&mixed) - 15.0).abs() < 1e-9);
-        assert!((step(0.5).ms(&mixed) - 15.45).abs() < 1e-9);
+        assert!((step(0.0).step_ms(&mixed) - (10.0 + 5.0 + 0.9)).abs() < 1e-9);
+        assert!((step(1.0).step_ms(&mixed) - 15.0).abs() < 1e-9);
+        assert!((step(0.5).step_ms(&mixed) - 15.45).abs() < 1e-9);
     }
 }

@@ -26,10 +26,14 @@ fn every_measured_step_of_the_h200_is_met() {
         let (batch, tokens): (u32, u32) = (fields[1].parse().unwrap(), fields[2].parse().unwrap());
         let mut shape = StepShape::default();
         for _ in 0..batch {
-            if fields[0] == "decode" { shape.decode(1, tokens) } else { shape.prefill(tokens, 0) }
+            if fields[0] == "decode" {
+                shape.add_decode(1, tokens);
+            } else {
+                shape.add_prefill(tokens, 0);
+            }
         }
         let measured: f64 = fields[3].parse().unwrap();
-        let error = step.ms(&shape) / measured - 1.0;
+        let error = step.step_ms(&shape) / measured - 1.0;
         assert!(error.abs() < 0.04, "{line}: {error:+.3}");
         rows += 1;
     }
@@ -44,12 +48,12 @@ fn a_mixed_step_of_the_h200_costs_what_its_tokens_cost() {
     let mut all = StepShape::default();
     for i in 0..512 {
         if i < 256 {
-            mixed.decode(1, 128);
+            mixed.add_decode(1, 128);
         }
-        all.decode(1, 64);
+        all.add_decode(1, 64);
     }
-    mixed.prefill(256, 0);
-    let ratio = step.ms(&mixed) / step.ms(&all);
+    mixed.add_prefill(256, 0);
+    let ratio = step.step_ms(&mixed) / step.step_ms(&all);
     assert!((0.9..1.1).contains(&ratio), "{ratio}");
 }
 
@@ -84,23 +88,23 @@ fn the_70b_decodes_as_fast_as_its_table_says() {
     }
 }
 
-/// Chat traffic: log-normal lengths, clipped; `centre` makes the median, or the mean, 500 and 200.
-fn chat(rate: f64, seconds: f64, centre: f64) -> Vec<JobArrival> {
-    seeded_chat(7, rate, seconds, centre)
+/// Chat traffic: log-normal lengths, clipped; `center` makes the median, or the mean, 500 and 200.
+fn chat(rate: f64, seconds: f64, center: f64) -> Vec<JobArrival> {
+    seeded_chat(7, rate, seconds, center)
 }
 
-fn seeded_chat(seed: u64, rate: f64, seconds: f64, centre: f64) -> Vec<JobArrival> {
+fn seeded_chat(seed: u64, rate: f64, seconds: f64, center: f64) -> Vec<JobArrival> {
     poisson(seed, rate, (rate * seconds) as u64, |id| {
         let mut lengths = RandomStream::new(seed, Domain::Lengths, id);
-        let prompt = lengths.log_normal(500.0 * centre, 0.8).clamp(50.0, 4000.0) as u32;
-        let output = lengths.log_normal(200.0 * centre, 0.8).clamp(10.0, 2000.0) as u32;
+        let prompt = lengths.draw_log_normal(500.0 * center, 0.8).clamp(50.0, 4000.0) as u32;
+        let output = lengths.draw_log_normal(200.0 * center, 0.8).clamp(10.0, 2000.0) as u32;
         unique(id, prompt, output)
     })
 }
 
 /// Median and 99th percentile of TTFT in milliseconds, from the second minute on.
-fn ttft(profile: &Profile, rate: f64, seconds: f64, centre: f64) -> (f64, f64) {
-    ttft_of(profile, chat(rate, seconds, centre))
+fn ttft(profile: &Profile, rate: f64, seconds: f64, center: f64) -> (f64, f64) {
+    ttft_of(profile, chat(rate, seconds, center))
 }
 
 fn ttft_of(profile: &Profile, arrivals: Vec<JobArrival>) -> (f64, f64) {
@@ -124,14 +128,14 @@ const MEAN: f64 = 0.726_149;
 #[test]
 fn the_70b_under_chat_traffic() {
     let profile = Profile::builtin("llama-70b-8xh100").unwrap();
-    for (centre, kept, saturates) in [(1.0, 21.0, 25.0), (MEAN, 30.0, 35.0)] {
-        let (p50, _) = ttft(&profile, 1.0, 1200.0, centre);
+    for (center, kept, saturates) in [(1.0, 21.0, 25.0), (MEAN, 30.0, 35.0)] {
+        let (p50, _) = ttft(&profile, 1.0, 1200.0, center);
         assert!((p50 / 82.0 - 1.0).abs() < 0.1, "{p50}");
-        let (_, p99) = ttft(&profile, kept, 600.0, centre);
+        let (_, p99) = ttft(&profile, kept, 600.0, center);
         assert!(p99 < 500.0, "{p99}");
         // Saturated: the backlog, and so the wait, grows with the length of the run.
-        let (short, _) = ttft(&profile, saturates, 180.0, centre);
-        let (long, _) = ttft(&profile, saturates, 600.0, centre);
+        let (short, _) = ttft(&profile, saturates, 180.0, center);
+        let (long, _) = ttft(&profile, saturates, 600.0, center);
         assert!(short > 1000.0 && long > 2.5 * short, "{short} {long}");
     }
     // The given curve passes 500 ms at about 22 requests/s: this one between 21 and 23.
@@ -192,8 +196,8 @@ fn the_light_profile_crosses_half_a_second_between_90_and_105() {
     let short_chat = |rate: f64| {
         poisson(7, rate, (rate * 600.0) as u64, |id| {
             let mut lengths = RandomStream::new(7, Domain::Lengths, id);
-            let prompt = lengths.log_normal(200.0, 0.8).clamp(20.0, 2000.0) as u32;
-            unique(id, prompt, lengths.log_normal(30.0, 0.8).clamp(5.0, 300.0) as u32)
+            let prompt = lengths.draw_log_normal(200.0, 0.8).clamp(20.0, 2000.0) as u32;
+            unique(id, prompt, lengths.draw_log_normal(30.0, 0.8).clamp(5.0, 300.0) as u32)
         })
     };
     let p99 = |rate| ttft_of(&profile, short_chat(rate)).1;

@@ -175,7 +175,7 @@ impl CheckFinding {
 }
 
 /// Every check, in the order of the documentation.
-pub(crate) fn checks() -> Vec<Check> {
+pub(crate) fn all_checks() -> Vec<Check> {
     let rooms: [&[Check]; 9] = [
         &load::CHECKS,
         &sample::CHECKS,
@@ -192,7 +192,7 @@ pub(crate) fn checks() -> Vec<Check> {
 
 /// What a result of any tool is worth.
 pub fn audit_reported(run: &Reported) -> Audit {
-    let items = checks().iter().filter_map(|check| check.item(run)).collect();
+    let items = all_checks().iter().filter_map(|check| check.audit_item(run)).collect();
     Audit::new(run, items)
 }
 
@@ -201,7 +201,7 @@ impl Check {
         Self { code, title, source, run }
     }
 
-    fn item(&self, run: &Reported) -> Option<Item> {
+    fn audit_item(&self, run: &Reported) -> Option<Item> {
         let CheckFinding { status, severity, evidence, advice } = (self.run)(run)?;
         Some(Item {
             check: self.code.to_owned(),
@@ -224,30 +224,30 @@ impl Audit {
         let mut audit = Self {
             subject: String::new(),
             tool,
-            run: words::in_one_line(run),
+            run: words::run_line(run),
             verdict: Verdict::Valid,
             items,
         };
-        audit.settle();
+        audit.settle_verdict();
         audit
     }
 
     /// The same with every missing fact taken for a reason to doubt.
     #[must_use]
-    pub fn strict(mut self) -> Self {
+    pub fn with_missing_doubtful(mut self) -> Self {
         for item in &mut self.items {
             if item.status == Status::Missing {
                 item.severity = item.severity.max(Severity::Warn);
             }
         }
-        self.settle();
+        self.settle_verdict();
         self
     }
 
     /// The same after its items were changed: in their order, with the verdict that follows.
     #[must_use]
-    pub fn settled(mut self) -> Self {
-        self.settle();
+    pub fn with_settled_verdict(mut self) -> Self {
+        self.settle_verdict();
         self
     }
 
@@ -256,7 +256,7 @@ impl Audit {
         self.items.iter().filter(|item| item.status == status).count()
     }
 
-    fn settle(&mut self) {
+    fn settle_verdict(&mut self) {
         // Stable: equals stay in the order of the list.
         self.items.sort_by_key(|item| std::cmp::Reverse((item.severity, item.status)));
         self.verdict = match self.items.iter().map(|item| item.severity).max() {

@@ -74,7 +74,7 @@ impl ClientTally {
     ) -> ClientSummary {
         // The last look at the server is later, and says nothing of the client.
         let samples = match samples {
-            [before @ .., last] if says_nothing(last) => before,
+            [before @ .., last] if has_no_information(last) => before,
             all => all,
         };
         let followed = Window { end: window.end.max(last), ..window };
@@ -97,25 +97,25 @@ impl ClientTally {
                 _ => "mixed",
             }
             .to_owned(),
-            lag_ms: quick_us(self.lag_us),
-            pacer_lag_ms: self.pacer_lag.quick(),
-            loop_lag_ms: beats().map(|beat| beat.lag.as_ms()).collect::<Sample>().quick(),
+            lag_ms: quick_from_us(self.lag_us),
+            pacer_lag_ms: self.pacer_lag.into_quick(),
+            loop_lag_ms: beats().map(|beat| beat.lag.as_ms()).collect::<Sample>().into_quick(),
             tcp: self.tcp,
             canary: canary_summary(&canary, has_schedule),
             ..ClientSummary::default()
         };
-        summary.stalls = stalls(beats().filter(|beat| beat.lag >= STALL));
+        summary.stalls = merge_stalls(beats().filter(|beat| beat.lag >= STALL));
         summary.add_host(samples, followed);
         summary
     }
 }
 
-fn says_nothing(sample: &HealthSample) -> bool {
+fn has_no_information(sample: &HealthSample) -> bool {
     sample.host == HostSample::default() && sample.beats.is_empty() && sample.canary.is_empty()
 }
 
 /// Workers that stand still at the same time stand still once: the worst of them counts.
-fn stalls<'a>(late: impl Iterator<Item = &'a LoopLag>) -> Stalls {
+fn merge_stalls<'a>(late: impl Iterator<Item = &'a LoopLag>) -> Stalls {
     let mut by_worker = BTreeMap::<u32, (u64, f64)>::new();
     let mut longest: Option<&LoopLag> = None;
     for beat in late {
@@ -154,7 +154,7 @@ impl ClientSummary {
         };
         for pair in inside.windows(2) {
             let seconds = (pair[1].at - pair[0].at).as_secs().max(0.5);
-            for (name, change) in changes(&pair[0].host, &pair[1].host) {
+            for (name, change) in thread_deltas(&pair[0].host, &pair[1].host) {
                 self.threads.entry(name).or_default().add(change, seconds);
             }
         }
@@ -212,7 +212,7 @@ struct ThreadDelta {
 }
 
 /// Threads of one name count as one.
-fn changes(before: &HostSample, after: &HostSample) -> BTreeMap<String, ThreadDelta> {
+fn thread_deltas(before: &HostSample, after: &HostSample) -> BTreeMap<String, ThreadDelta> {
     let total = |host: &HostSample| {
         let mut totals = BTreeMap::<String, ThreadDelta>::new();
         for thread in &host.threads {
@@ -267,13 +267,13 @@ fn canary_summary(readings: &[&CanaryReading], has_schedule: bool) -> Option<Can
         n: ttft.len(),
         unanswered: asked - ttft.len(),
         ttft_error_beyond_chance_ms: ttft.clone().third_largest_or_p99(),
-        ttft_error_ms: ttft.quick(),
-        itl_error_ms: itl.quick(),
+        ttft_error_ms: ttft.into_quick(),
+        itl_error_ms: itl.into_quick(),
     })
 }
 
 /// Three numbers of microseconds, in milliseconds, by the same rule as every percentile.
-fn quick_us(mut all: Micros) -> Quick {
+fn quick_from_us(mut all: Micros) -> Quick {
     let sorted: Vec<(u32, u32)> = all.sorted().collect();
     let n: u64 = sorted.iter().map(|(_, count)| u64::from(*count)).sum();
     let at = |percent: f64| {
@@ -303,7 +303,7 @@ mod tests {
         let mut sorted = lags;
         sorted.sort_unstable();
         let ms = |rank: usize| Some(f64::from(sorted[rank - 1]) / 1e3);
-        assert_eq!(quick_us(all), Quick { p50: ms(500), p99: ms(990), max: ms(1000) });
-        assert_eq!(quick_us(Micros::default()), Quick::default());
+        assert_eq!(quick_from_us(all), Quick { p50: ms(500), p99: ms(990), max: ms(1000) });
+        assert_eq!(quick_from_us(Micros::default()), Quick::default());
     }
 }

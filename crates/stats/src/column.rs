@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::estimate::lag1;
-use crate::modes::{TwoModes, two_modes};
+use crate::estimate::lag1_correlation;
+use crate::modes::{TwoModes, find_two_modes};
 use crate::sample::{Sample, Wanted};
 use crate::steady::{self, MannKendall, Mser, Pettitt, mser5};
 use crate::summary::Metric;
@@ -61,11 +61,12 @@ impl NumberColumn {
         let mut sample = Sample::from_series(values);
         sample.sort();
         let shape = sample.some_sorted(values.len());
-        let mut metric = sample.metric("", Wanted { early_stopping, ..Wanted::new(percentiles) });
+        let mut metric =
+            sample.into_metric("", Wanted { early_stopping, ..Wanted::new(percentiles) });
         let is_finite = values.iter().all(|value| value.is_finite());
         let ordered = if is_finite { values } else { &[] };
-        metric.lag1 = lag1(ordered.iter().copied());
-        let course = steady::column(ordered);
+        metric.lag1 = lag1_correlation(ordered.iter().copied());
+        let course = steady::judge_column(ordered);
         let has_level = shape.get(shape.len().saturating_sub(1) / 2).is_some_and(|m| *m != 0.0);
         let trend = course.as_ref().map(|course| ColumnTrend {
             test: course.test,
@@ -82,7 +83,7 @@ impl NumberColumn {
             mser5: mser5(ordered),
             trend,
             shift,
-            two_modes: two_modes(&shape),
+            two_modes: find_two_modes(&shape),
         }
     }
 }

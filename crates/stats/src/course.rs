@@ -24,14 +24,14 @@ pub(crate) struct Course {
 
 /// A window by count begins just after an event and ends with one; one that was moved begins at an
 /// instant, and its last event still belongs to it.
-fn moved(window: Window, start: Nanos) -> Window {
+fn move_window(window: Window, start: Nanos) -> Window {
     let end = if window.kind == WindowKind::Count { window.end + Nanos(1) } else { window.end };
     Window { start, end, kind: WindowKind::Time }
 }
 
 impl Course {
     /// A run without a completed request has no course.
-    pub(crate) fn forget_unless(&mut self, has_answers: bool) {
+    pub(crate) fn clear_unless(&mut self, has_answers: bool) {
         if !has_answers {
             (self.steadiness, self.saturation) = (None, None);
         }
@@ -39,11 +39,11 @@ impl Course {
 
     /// A window of fewer successive answers than the minimum shows no state, whatever was not seen
     /// in it.
-    pub(crate) fn doubt_if_short(&mut self, e2e_p99_ms: Option<f64>) {
+    pub(crate) fn clear_steadiness_if_short(&mut self, e2e_p99_ms: Option<f64>) {
         let least = e2e_p99_ms.map_or(0.0, |ms| steady::LEAST_ANSWERS * ms / 1e3);
         if let Some(steadiness) = self.steadiness.as_mut().filter(|_| self.window.seconds() < least)
         {
-            steadiness.doubt();
+            steadiness.mark_unseen();
         }
     }
 
@@ -66,17 +66,18 @@ impl Course {
             return Self { window, cut: None, steadiness: None, saturation: None };
         }
         let is_automatic = load.warmup == LoadExtent::Auto;
-        let cut = is_automatic.then(|| steady::cut(&series.over(window.start, window.end)));
+        let cut = is_automatic
+            .then(|| steady::find_cut(&series.series_between(window.start, window.end)));
         let start =
             window.start + cut.as_ref().map_or(Nanos::ZERO, |cut| Nanos::from_secs_f64(cut.cut_s));
-        let window = if start > window.start { moved(window, start) } else { window };
-        let rest = series.over(window.start, window.end);
+        let window = if start > window.start { move_window(window, start) } else { window };
+        let rest = series.series_between(window.start, window.end);
         let is_open = matches!(load.mode, Mode::Open { max_concurrency: None, .. });
         Self {
             window,
             cut,
-            steadiness: Some(steady::judge(&rest)),
-            saturation: is_open.then(|| saturation::judge(&rest)).flatten(),
+            steadiness: Some(steady::judge_steadiness(&rest)),
+            saturation: is_open.then(|| saturation::judge_saturation(&rest)).flatten(),
         }
     }
 }

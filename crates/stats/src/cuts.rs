@@ -1,4 +1,4 @@
-//! What a stall of the client has spoilt.
+//! What a stall of the client has spoiled.
 //!
 //! While a client stands still, packets that wait for it are merged and share the stamp of the last,
 //! and requests that were due leave late. Samples that rest on such instants are cut, by the
@@ -41,7 +41,7 @@ impl Cuts {
     }
 
     /// Whether any instant that its latencies rest on does.
-    pub(crate) fn touches(&self, record: &RequestRecord) -> bool {
+    pub(crate) fn affects(&self, record: &RequestRecord) -> bool {
         if self.stalls.is_empty() {
             return false;
         }

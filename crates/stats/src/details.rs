@@ -29,7 +29,7 @@ use crate::sample::Sample;
 use crate::summary::Summary;
 use crate::workload::Judgements;
 use counts::NumberCounts;
-use distribution::{of_counts, of_sample};
+use distribution::{distribution_from_counts, distribution_from_sample};
 use positions::Positions;
 use slo_grid::Grid;
 use stalls::StallCandidates;
@@ -134,7 +134,7 @@ pub struct SloGrid {
     /// after the last. An answer without TPOT (of one token, or not streamed) keeps all of TPOT's.
     pub cells: Vec<(u16, u16, u64, u64)>,
     /// Measured requests, those that failed (and so keep nothing) included, those that a stall of the
-    /// client spoilt not.
+    /// client spoiled not.
     pub requests: u64,
     /// The time that they stand for in seconds: their number over the rate at which requests were due.
     /// Good ones over it are goodput as the summary has it. Zero where nothing was measured.
@@ -145,8 +145,8 @@ pub struct SloGrid {
 const GAP_BITS: u32 = 16;
 
 /// What charts are drawn from: one more pass over the records of a run, completed by
-/// [`completed`] where its answers were judged.
-pub fn details(
+/// [`complete_records`] where its answers were judged.
+pub fn chart_details(
     plan: &Plan,
     summary: &Summary,
     records: impl Iterator<Item = RequestRecord>,
@@ -166,7 +166,7 @@ pub fn details(
 }
 
 /// Records with our own counts of their tokens, where the server gave none, as the summary has them.
-pub fn completed(
+pub fn complete_records(
     records: impl Iterator<Item = RequestRecord>,
     judgements: impl IntoIterator<Item = AnswerJudgement>,
 ) -> impl Iterator<Item = RequestRecord> {
@@ -215,7 +215,7 @@ impl DetailsTally {
     fn add(&mut self, record: &RequestRecord) {
         let latencies = Latencies::new(record, self.stream, &self.cuts);
         for ((_, metric), sample) in KEPT.into_iter().zip(&mut self.kept) {
-            sample.take(None, latencies.get(metric));
+            sample.push_value(None, latencies.get(metric));
         }
         self.grid.add(record, &self.cuts);
         if !self.stream || !latencies.has_any() {
@@ -236,8 +236,8 @@ impl DetailsTally {
 
     fn finish(self, plan: &Plan, summary: &Summary, samples: &[HealthSample]) -> Details {
         let kept = KEPT.into_iter().zip(self.kept);
-        let kept = kept.map(|((name, _), sample)| (name, of_sample(sample, plan)));
-        let all = kept.chain([("itl", of_counts(&self.gaps, plan))]);
+        let kept = kept.map(|((name, _), sample)| (name, distribution_from_sample(sample, plan)));
+        let all = kept.chain([("itl", distribution_from_counts(&self.gaps, plan))]);
         Details {
             distributions: all
                 .filter(|(_, drawn)| drawn.n > 0)

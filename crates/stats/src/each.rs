@@ -22,7 +22,7 @@ pub struct Each {
 }
 
 /// What the summary takes from one request; times in milliseconds. A time is missing where the
-/// request never came that far, ran into a time limit, or was spoilt by a stall of the client.
+/// request never came that far, ran into a time limit, or was spoiled by a stall of the client.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RequestFigures {
     /// From the scheduled instant to the first token.
@@ -46,7 +46,7 @@ pub struct RequestFigures {
     /// It ran into a time limit: its missing times are longer than that.
     pub timed_out: bool,
     /// A stall of the client touched it.
-    pub spoilt: bool,
+    pub spoiled: bool,
     /// Whether it is good by the run's SLO; none without one, outside the measured part, and where
     /// that cannot be told.
     pub slo_kept: Option<bool>,
@@ -102,7 +102,7 @@ impl Each {
             // That of an answer that was given up on is not known, though it ranks as the slowest.
             tokens_per_s: get(MetricName::TokensPerS).filter(|_| !timed_out),
             timed_out,
-            spoilt: self.cuts.touches(record),
+            spoiled: self.cuts.affects(record),
             slo_kept: judge.and_then(|judge| judge.is_good(record, &self.cuts)),
         }
     }

@@ -16,14 +16,14 @@ mod student;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use batches::{BATCHES, Effective, Ratio, lag1};
-pub(crate) use binomial::cumulative;
+pub(crate) use batches::{BATCHES, Effective, Ratio, lag1_correlation};
+pub(crate) use binomial::binomial_cdf;
 pub use binomial::{minimum_for_bound, minimum_for_interval};
 pub(crate) use contention::{Contention, Visit};
 pub(crate) use early_stopping::early_stopping_rank;
-pub(crate) use interval::{lower_rank, ranks};
+pub(crate) use interval::{interval_ranks, lower_rank};
 pub(crate) use memory::{Inflation, Memory, SLICES};
-pub(crate) use needed::times;
+pub(crate) use needed::sample_size_factor;
 pub use needed::{DEFAULT_SIGMA, requests_before, requests_before_mean, requests_needed};
 pub use quality::minimum_for_figure;
 pub(crate) use quality::{MINIMUM_FOR_MEAN, minimum_for_estimate};

@@ -48,7 +48,7 @@ impl Flow {
         let arrived = arrived_tokens(record, total, window);
         self.output_tokens += arrived;
         let is_over = record.is_ok() && window.contains(record.end());
-        if let Some(batch) = self.batches.get_mut(usize::from(window.batch(record.end()))) {
+        if let Some(batch) = self.batches.get_mut(usize::from(window.batch_of(record.end()))) {
             batch.0 += f64::from(u8::from(is_over));
             batch.1 += arrived;
         }
@@ -56,17 +56,17 @@ impl Flow {
 
     /// From where to where completions and output tokens per second may lie, by how much batches of
     /// time differ.
-    pub(crate) fn ends(&self, window: Window) -> [Option<(f64, f64)>; 2] {
+    pub(crate) fn rate_intervals(&self, window: Window) -> [Option<(f64, f64)>; 2] {
         let seconds = window.seconds() / f64::from(BATCHES);
         let ends = |of: fn(&(f64, f64)) -> f64| {
             let found = Ratio::from_batches(self.batches.iter().map(|batch| (1, of(batch))))?;
-            let (low, high) = found.interval();
+            let (low, high) = found.confidence_interval();
             (seconds > 0.0).then(|| (low.max(0.0) / seconds, high / seconds))
         };
         [ends(|batch| batch.0), ends(|batch| batch.1)]
     }
 
-    pub(crate) fn rates(&self, window: Window) -> Throughput {
+    pub(crate) fn rates_in_window(&self, window: Window) -> Throughput {
         let seconds = window.seconds();
         let rate = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
         Throughput {

@@ -35,26 +35,27 @@ impl WindowTokens {
 }
 
 /// What the GPUs did; none if no source reported it.
-pub(crate) fn summary(
+pub(crate) fn gpu_summary(
     samples: &[HealthSample],
     window: Window,
     tokens: WindowTokens,
     facts: &SystemFacts,
 ) -> Option<GpuSummary> {
-    let gpus = looks::by_gpu(samples);
+    let gpus = looks::looks_by_gpu(samples);
     let last = gpus.keys().next_back()?;
     // One that never answered has its place too.
     let count = facts.gpus.len().max(*last as usize + 1);
     let places: Vec<looks::GpuLooks<'_>> =
         (0u32..).take(count).map(|place| gpus.get(&place).cloned().unwrap_or_default()).collect();
-    let mut devices: Vec<GpuDevice> = places.iter().map(|looks| looks.device(window)).collect();
+    let mut devices: Vec<GpuDevice> =
+        places.iter().map(|looks| looks.device_summary(window)).collect();
     for (device, facts) in devices.iter_mut().zip(&facts.gpus) {
         device.name.clone_from(&facts.name);
     }
-    let found = energy::over(&places, &facts.gpus, window);
+    let found = energy::energy_over(&places, &facts.gpus, window);
     for (device, joules) in devices.iter_mut().zip(&found.each) {
         device.energy_j = *joules;
     }
-    let energy = found.all.map(|all| all.of_tokens(window, tokens, facts.gpu_idle_w));
+    let energy = found.all.map(|all| all.energy_per_token(window, tokens, facts.gpu_idle_w));
     Some(GpuSummary { source: facts.gpu_source.clone(), devices, energy })
 }

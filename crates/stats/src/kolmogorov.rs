@@ -5,7 +5,7 @@ use goodput_model::Nanos;
 use crate::summary::GapTest;
 
 /// Tests the gaps between sorted instants against the exponential distribution of this rate.
-pub(crate) fn exponential_gaps(sorted: &[Nanos], per_second: f64) -> Option<GapTest> {
+pub(crate) fn test_exponential_gaps(sorted: &[Nanos], per_second: f64) -> Option<GapTest> {
     let mut gaps: Vec<f64> = sorted.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
     gaps.sort_by(f64::total_cmp);
     let n = gaps.len() as f64;
@@ -49,17 +49,17 @@ mod tests {
 
     #[test]
     fn exponential_gaps_pass_and_others_do_not() {
-        let good = exponential_gaps(&quantiles(1000, 50.0), 50.0).unwrap();
+        let good = test_exponential_gaps(&quantiles(1000, 50.0), 50.0).unwrap();
         assert!((good.distance - 0.0005).abs() < 1e-4 && good.p > 0.99, "{good:?}");
-        let wrong_rate = exponential_gaps(&quantiles(1000, 50.0), 40.0).unwrap();
+        let wrong_rate = test_exponential_gaps(&quantiles(1000, 50.0), 40.0).unwrap();
         // The largest difference of two exponentials lies at ln(50/40)/(50-40) and is 0.0819.
         assert!((wrong_rate.distance - 0.0819).abs() < 1e-3 && wrong_rate.p < 1e-5);
         let even: Vec<_> = (0..1000).map(|k| Nanos::from_millis(20 * k)).collect();
         assert!(
-            (exponential_gaps(&even, 50.0).unwrap().distance - (1.0 - (-1.0f64).exp())).abs()
+            (test_exponential_gaps(&even, 50.0).unwrap().distance - (1.0 - (-1.0f64).exp())).abs()
                 < 1e-3
         );
-        assert_eq!(exponential_gaps(&even[..8], 50.0), None);
+        assert_eq!(test_exponential_gaps(&even[..8], 50.0), None);
     }
 
     #[test]

@@ -46,7 +46,7 @@ mod watch;
 mod workload;
 
 // What callers ask for.
-mod analyse;
+mod analyze;
 mod audit;
 mod column;
 mod details;
@@ -57,13 +57,14 @@ mod repeats;
 #[cfg(test)]
 mod tests;
 
-pub use analyse::{analyse, analyse_found};
+pub use analyze::{analyze_run, analyze_with_facts};
 pub use audit::{Audit, Item, Source, Status, audit_reported, audit_run, own_items};
 pub use caveats::flag_time;
 pub use column::{ColumnShift, ColumnTrend, NumberColumn};
 pub use details::{
     Details, Distribution, LimitTally, LoadGrid, PositionBand, SloAnswer, SloCounts, SloGrid,
-    SloLimits, SloLoad, SloStart, StallView, StatedAnswer, Timeline, completed, details,
+    SloLimits, SloLoad, SloStart, StallView, StatedAnswer, Timeline, chart_details,
+    complete_records,
 };
 pub use each::{Each, RequestFigures};
 pub use estimate::{
@@ -71,11 +72,11 @@ pub use estimate::{
     requests_before, requests_before_mean, requests_needed, student_quantile,
 };
 pub use preview::{Histogram, Preview, ServedView, WorkloadView};
-pub use repeats::{Headline, OneRun, Repeats, repeats};
+pub use repeats::{Headline, OneRun, Repeats, summarize_repeats};
 pub use request::{gaps_ms, tpot_ms};
 pub use sample::Sample;
 pub use series::{Medians, Series, SeriesTally};
-pub use share::{fails_alone, usual_failures};
+pub use share::{is_failure_outlier, median_failure_share};
 pub use summary::{
     AgainstClient, Breakdown, BucketPercentile, CacheRotation, CacheSummary, CanarySummary,
     ClientSummary, CounterSummary, EndpointSummary, Energy, ErrorDetail, FluiditySummary, GapTest,
@@ -88,5 +89,5 @@ pub use summary::{
     Waterfall, WaterfallBand, WaterfallPart, WindowSummary,
 };
 pub use tally::{RequestTally, TimeTally};
-pub use until::about;
-pub use watch::{LiveFigure, Look, Watch, goals};
+pub use until::rough_duration;
+pub use watch::{LiveFigure, Look, Watch, watch_goals};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use goodput_model::{MetricName, RequestRecord};
 
 use crate::cuts::Cuts;
-use crate::estimate::{Contention, Memory, Visit, lag1};
+use crate::estimate::{Contention, Memory, Visit, lag1_correlation};
 use crate::modes::{self, TwoModes};
-use crate::request::{Latencies, LatencyValue, gaps};
+use crate::request::{Latencies, LatencyValue, token_gaps};
 use crate::runs::{Micros, ValueRuns};
 use crate::sample::{Sample, Wanted};
 use crate::summary::{Metric, Spread};
@@ -69,33 +69,33 @@ pub(crate) struct Metrics {
 impl Metrics {
     /// Samples that know their batch of this window, by scheduled instant.
     pub(crate) fn new(window: Window) -> Self {
-        let tokens_per_s = Sample::default().of_speed();
+        let tokens_per_s = Sample::default().into_speed();
         Self { window: Some(window), tokens_per_s, ..Self::default() }
     }
 
     /// Takes a measured request. Failures leave the latency samples, except those that ran into a
-    /// time limit: they are known to be longer. What a stall of the client spoilt is left out.
+    /// time limit: they are known to be longer. What a stall of the client spoiled is left out.
     pub(crate) fn add(&mut self, record: &RequestRecord, stream: bool, cuts: &Cuts) {
         let latencies = Latencies::new(record, stream, cuts);
-        let slice = self.window.map(|window| window.slice(record.scheduled));
+        let slice = self.window.map(|window| window.slice_of(record.scheduled));
         let ttft = latencies.get(MetricName::Ttft);
         if let (LatencyValue::Value(ttft), Some(_)) = (ttft, slice) {
             let (scheduled, end) = (record.scheduled, record.end());
             self.visits.push(Visit { scheduled, end, ttft_ms: ttft });
         }
-        self.ttft.take(slice, ttft);
-        self.e2e.take(slice, latencies.get(MetricName::E2e));
-        self.tpot.take(slice, latencies.get(MetricName::Tpot));
-        self.ttfa.take(slice, latencies.get(MetricName::Ttfa));
-        self.ttft_sent.take(slice, latencies.ttft_sent());
-        self.e2e_sent.take(slice, latencies.e2e_sent());
-        self.max_gap.take(slice, latencies.get(MetricName::MaxGap));
-        self.normalized.take(slice, latencies.get(MetricName::NormalizedLatency));
-        self.tokens_per_s.take(slice, latencies.get(MetricName::TokensPerS));
+        self.ttft.push_value(slice, ttft);
+        self.e2e.push_value(slice, latencies.get(MetricName::E2e));
+        self.tpot.push_value(slice, latencies.get(MetricName::Tpot));
+        self.ttfa.push_value(slice, latencies.get(MetricName::Ttfa));
+        self.ttft_sent.push_value(slice, latencies.ttft_sent());
+        self.e2e_sent.push_value(slice, latencies.e2e_sent());
+        self.max_gap.push_value(slice, latencies.get(MetricName::MaxGap));
+        self.normalized.push_value(slice, latencies.get(MetricName::NormalizedLatency));
+        self.tokens_per_s.push_value(slice, latencies.get(MetricName::TokensPerS));
         if stream && latencies.has_any() {
             self.add_gaps(
                 record,
-                self.window.map_or(0, |window| window.batch(record.scheduled)).into(),
+                self.window.map_or(0, |window| window.batch_of(record.scheduled)).into(),
                 cuts,
             );
         }
@@ -106,7 +106,7 @@ impl Metrics {
             self.gaps.resize_with(batch + 1, BatchGaps::default);
         }
         let kept = &mut self.gaps[batch];
-        for (gap, tokens) in gaps(record, cuts) {
+        for (gap, tokens) in token_gaps(record, cuts) {
             let gap_us = u32::try_from(gap.as_micros_rounded()).unwrap_or(u32::MAX);
             match tokens {
                 Some(tokens) if tokens > 1 => kept.long_us.push((gap_us, tokens)),
@@ -123,13 +123,13 @@ impl Metrics {
         });
         let contention = Contention::find(&self.visits, offered_rps);
         for wait in [&mut self.ttft, &mut self.ttft_sent, &mut self.ttfa] {
-            wait.at_contended(contention);
+            wait.set_contention(contention);
         }
-        let gaps = self.some_gaps();
+        let gaps = self.sample_gaps();
         let middle = gaps.len().checked_sub(1).map(|last| last / 2);
         self.ttft.sort();
         for whole in [&mut self.e2e, &mut self.e2e_sent, &mut self.normalized] {
-            whole.contains(&self.ttft);
+            whole.add_wait_memory(&self.ttft);
         }
         let others = [&mut self.ttfa, &mut self.tpot, &mut self.max_gap, &mut self.e2e];
         others.into_iter().for_each(Sample::sort);
@@ -137,7 +137,7 @@ impl Metrics {
         self.tokens_per_s.sort();
         let kinds = [("TTFT", &self.ttft), ("TPOT", &self.tpot), ("E2E", &self.e2e)];
         let modes = |(name, sample): (&'static str, &Sample)| {
-            Some((name, modes::two_modes(&sample.some_sorted(ENOUGH))?))
+            Some((name, modes::find_two_modes(&sample.some_sorted(ENOUGH))?))
         };
         KeyFigures {
             n: self.ttft.len().max(self.e2e.len()),
@@ -146,14 +146,14 @@ impl Metrics {
             itl_p50_ms: middle.and_then(|middle| gaps.get(middle).copied()),
             e2e_p99_ms: self.e2e.percentile(99.0),
             ttft_p90_ms: self.ttft.percentile(90.0),
-            ttft_lag1: lag1(self.visits.iter().map(|visit| visit.ttft_ms)),
+            ttft_lag1: lag1_correlation(self.visits.iter().map(|visit| visit.ttft_ms)),
             delayed_ack_share: modes::delayed_ack_share(&gaps),
             modes: kinds.into_iter().filter_map(modes).collect(),
         }
     }
 
     /// How much requests remember of each other, by metric; once the key figures are known.
-    pub(crate) fn memories(&self) -> BTreeMap<&'static str, Memory> {
+    pub(crate) fn memory_by_metric(&self) -> BTreeMap<&'static str, Memory> {
         let samples = [
             (MetricName::Ttft, &self.ttft),
             (MetricName::Ttfa, &self.ttfa),
@@ -169,7 +169,7 @@ impl Metrics {
 
     /// Gaps before chunks of one token (or an unknown number) in milliseconds, sorted; every so
     /// manieth of very many.
-    fn some_gaps(&mut self) -> Vec<f64> {
+    fn sample_gaps(&mut self) -> Vec<f64> {
         let runs = self.gaps.iter_mut().flat_map(|gaps| gaps.short_us.sorted());
         let mut all: Vec<(u32, u32)> = runs.collect();
         all.sort_unstable();
@@ -188,7 +188,7 @@ impl Metrics {
 
     /// The gaps in milliseconds. What one before several tokens stands for, and how often, is for
     /// the caller to say.
-    fn itl(&mut self, long: fn(f64, u32) -> (f64, u32)) -> Sample {
+    fn itl_sample(&mut self, long: fn(f64, u32) -> (f64, u32)) -> Sample {
         let mut itl = Sample::default();
         for (batch, gaps) in self.gaps.iter_mut().enumerate() {
             let batch = self.window.map(|_| batch as u8);
@@ -200,25 +200,25 @@ impl Metrics {
                 let (ms, times) = long(ms(*us), (*tokens).min(MOST_TOKENS));
                 (ms, u64::from(times) * u64::from(*count))
             });
-            itl.put_counted(batch, short.chain(several).collect());
+            itl.push_counted(batch, short.chain(several).collect());
         }
         itl
     }
 
     /// TTFT, TPOT, ITL and E2E in few numbers.
-    pub(crate) fn spreads(mut self) -> [Spread; 4] {
-        let itl = self.itl(|ms, _| (ms, 1));
-        [self.ttft, self.tpot, itl, self.e2e].map(Sample::spread)
+    pub(crate) fn into_spreads(mut self) -> [Spread; 4] {
+        let itl = self.itl_sample(|ms, _| (ms, 1));
+        [self.ttft, self.tpot, itl, self.e2e].map(Sample::into_spread)
     }
 
     /// ITL by chunk, and with gaps before several tokens shared out among them.
     fn itl_metrics(&mut self, wanted: Wanted<'_>) -> [Metric; 2] {
-        let itl = self.itl(|ms, _| (ms, 1)).metric("ms", wanted);
+        let itl = self.itl_sample(|ms, _| (ms, 1)).into_metric("ms", wanted);
         let itl_token = if self.gaps.iter().all(|gaps| gaps.long_us.is_empty()) {
             itl.clone()
         } else {
-            let shared = self.itl(|ms, tokens| (ms / f64::from(tokens), tokens));
-            shared.metric("ms", wanted)
+            let shared = self.itl_sample(|ms, tokens| (ms / f64::from(tokens), tokens));
+            shared.into_metric("ms", wanted)
         };
         self.gaps.clear();
         [itl, itl_token]
@@ -247,7 +247,7 @@ impl Metrics {
                 // Its bound lies on the side of slow answers; of a speed those are the small ones.
                 let is_speed = name == MetricName::TokensPerS.name();
                 let early_stopping = wanted.early_stopping && !is_speed;
-                (name.to_owned(), sample.metric(unit, Wanted { early_stopping, ..wanted }))
+                (name.to_owned(), sample.into_metric(unit, Wanted { early_stopping, ..wanted }))
             })
             .collect();
         metrics.insert("itl".to_owned(), itl);

@@ -36,17 +36,17 @@ pub struct TwoModes {
 }
 
 /// Two clearly separate groups in sorted values, of which those above zero are looked at.
-pub fn two_modes(sorted: &[f64]) -> Option<TwoModes> {
+pub fn find_two_modes(sorted: &[f64]) -> Option<TwoModes> {
     let begin = sorted.partition_point(|value| *value <= 0.0);
     let end = sorted.partition_point(|value| value.is_finite() && *value < f64::MAX);
     let positive = sorted.get(begin..end).filter(|values| values.len() >= FEWEST)?;
     let step = positive.len().div_ceil(MOST);
     let thinned: Vec<f64> = positive.iter().copied().skip(step / 2).step_by(step).collect();
-    let logs: Vec<f64> = spread_ties(&thinned).iter().map(|value| value.ln()).collect();
-    let split = valley(&logs)?.exp();
+    let logs: Vec<f64> = spread_rounded(&thinned).iter().map(|value| value.ln()).collect();
+    let split = find_valley(&logs)?.exp();
     let (low, high) = positive.split_at(positive.partition_point(|value| *value < split));
     let low_share = low.len() as f64 / positive.len() as f64;
-    let (low_median, high_median) = (middle(low)?, middle(high)?);
+    let (low_median, high_median) = (median_of_sorted(low)?, median_of_sorted(high)?);
     let is_mixed = (SHARE..=1.0 - SHARE).contains(&low_share);
     (is_mixed && high_median >= APART * low_median).then_some(TwoModes {
         low_median,
@@ -56,14 +56,14 @@ pub fn two_modes(sorted: &[f64]) -> Option<TwoModes> {
     })
 }
 
-fn middle(sorted: &[f64]) -> Option<f64> {
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     sorted.get(sorted.len().checked_sub(1)? / 2).copied()
 }
 
 /// Values that were rounded (to whole milliseconds, say) stand in heaps; each heap is spread evenly
 /// over what rounds to it, or it would be a peak of its own.
-fn spread_ties(sorted: &[f64]) -> Vec<f64> {
-    let quantum = quantum(sorted);
+fn spread_rounded(sorted: &[f64]) -> Vec<f64> {
+    let quantum = rounding_step(sorted);
     let heap = |heap: &[f64]| {
         let (count, value) = (heap.len() as f64, heap.first().copied().unwrap_or_default());
         let place = move |index: usize| (index as f64 + 0.5) / count - 0.5;
@@ -76,7 +76,7 @@ fn spread_ties(sorted: &[f64]) -> Vec<f64> {
 }
 
 /// The largest power of ten, from ten down to a millionth, of which all are multiples.
-fn quantum(values: &[f64]) -> f64 {
+fn rounding_step(values: &[f64]) -> f64 {
     let is_multiple = |value: f64, unit: f64| {
         let count = value / unit;
         (count - count.round()).abs() <= 1e-6 * count.abs().clamp(1.0, 1e3)
@@ -87,14 +87,14 @@ fn quantum(values: &[f64]) -> f64 {
 }
 
 /// Where sorted logarithms have a valley that is clearly below the peaks on both of its sides.
-fn valley(logs: &[f64]) -> Option<f64> {
+fn find_valley(logs: &[f64]) -> Option<f64> {
     let (low, high) = (*logs.first()?, *logs.last()?);
-    let width = bandwidth(logs);
+    let width = kernel_bandwidth(logs);
     if width <= 0.0 || high <= low {
         return None;
     }
     let (start, step) = (low - width, (high - low + 2.0 * width) / (GRID - 1) as f64);
-    let density = density(logs, start, step, width);
+    let density = kernel_density(logs, start, step, width);
     let at = |index: usize| start + index as f64 * step;
     let n = logs.len() as f64;
     let count = |middle: f64, half: f64| {
@@ -135,7 +135,7 @@ fn valley(logs: &[f64]) -> Option<f64> {
 }
 
 /// Silverman's rule of thumb, by the smaller of standard deviation and spread of the middle half.
-fn bandwidth(sorted: &[f64]) -> f64 {
+fn kernel_bandwidth(sorted: &[f64]) -> f64 {
     let n = sorted.len() as f64;
     let mean = sorted.iter().sum::<f64>() / n;
     let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
@@ -147,7 +147,7 @@ fn bandwidth(sorted: &[f64]) -> f64 {
 }
 
 /// A Gaussian kernel over counts on the grid.
-fn density(logs: &[f64], start: f64, step: f64, width: f64) -> Vec<f64> {
+fn kernel_density(logs: &[f64], start: f64, step: f64, width: f64) -> Vec<f64> {
     let mut counts = vec![0.0; GRID];
     for value in logs {
         let place = ((value - start) / step).round() as usize;
@@ -171,7 +171,7 @@ pub fn delayed_ack_share(sorted_gaps_ms: &[f64]) -> Option<f64> {
     let n = sorted_gaps_ms.len();
     let below = |ms: f64| sorted_gaps_ms.partition_point(|gap| *gap < ms);
     let between = |from: f64, to: f64| (below(to) - below(from)) as f64;
-    let usual = middle(sorted_gaps_ms).filter(|_| n >= FEWEST)?;
+    let usual = median_of_sorted(sorted_gaps_ms).filter(|_| n >= FEWEST)?;
     let found = between(38.0, 46.0);
     // What as wide a span on either side holds; the fuller one counts.
     let around = between(30.0, 38.0).max(between(46.0, 54.0));

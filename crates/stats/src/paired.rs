@@ -14,7 +14,7 @@ mod wilcoxon;
 #[cfg(test)]
 mod tests;
 
-pub use looks::{nominal, simultaneous, stepped};
+pub use looks::{nominal_alpha, simultaneous_alpha, stepped_alpha};
 pub use power::{blocks_to_find, blocks_to_narrow};
 pub use shares::{Counts, share_interval};
 
@@ -46,10 +46,10 @@ pub struct Paired {
 ///
 /// The interval excludes zero if `p < alpha`, and only there. Blocks that are all alike have an
 /// interval of no width: of shares see [`Counts`].
-pub fn paired(differences: &[f64], alpha: f64) -> Option<Paired> {
+pub fn test_paired(differences: &[f64], alpha: f64) -> Option<Paired> {
     let moments = PairMoments::from_values(differences)?;
     let error = (moments.variance / moments.n).sqrt();
-    let test = student::test(moments.mean, error, moments.n - 1.0, alpha)?;
+    let test = student::test_mean(moments.mean, error, moments.n - 1.0, alpha)?;
     Some(Paired {
         n: differences.len() as u32,
         mean: moments.mean,
@@ -57,7 +57,7 @@ pub fn paired(differences: &[f64], alpha: f64) -> Option<Paired> {
         low: moments.mean - test.margin,
         high: moments.mean + test.margin,
         p: test.p,
-        wilcoxon_p: wilcoxon::p(differences),
+        wilcoxon_p: wilcoxon::p_value(differences),
         hodges_lehmann: wilcoxon::hodges_lehmann(differences)?,
     })
 }
@@ -81,14 +81,14 @@ pub struct Unpaired {
 
 /// None of fewer than two runs on a side, where one is not a finite number (or so large that squares
 /// are not), or for an `alpha` outside (0, 1).
-pub fn unpaired(reference: &[f64], candidate: &[f64], alpha: f64) -> Option<Unpaired> {
-    let (spread, degrees) = welch(reference, candidate)?;
-    from_spread(spread, degrees, alpha)
+pub fn test_unpaired(reference: &[f64], candidate: &[f64], alpha: f64) -> Option<Unpaired> {
+    let (spread, degrees) = welch_statistics(reference, candidate)?;
+    test_with_spread(spread, degrees, alpha)
 }
 
 /// Mean, standard deviation and standard error of a difference of two groups, and its degrees of
 /// freedom.
-fn welch(reference: &[f64], candidate: &[f64]) -> Option<([f64; 3], f64)> {
+fn welch_statistics(reference: &[f64], candidate: &[f64]) -> Option<([f64; 3], f64)> {
     let (a, b) = (PairMoments::from_values(reference)?, PairMoments::from_values(candidate)?);
     let (of_a, of_b) = (a.variance / a.n, b.variance / b.n);
     let square = of_a + of_b;
@@ -104,8 +104,8 @@ fn welch(reference: &[f64], candidate: &[f64]) -> Option<([f64; 3], f64)> {
 
 /// The same of a difference whose spread is known from elsewhere: `mean`, `sd` and standard `error`,
 /// and how well that is known; none as above.
-pub fn from_spread([mean, sd, error]: [f64; 3], degrees: f64, alpha: f64) -> Option<Unpaired> {
-    let test = student::test(mean, error, degrees, alpha)?;
+pub fn test_with_spread([mean, sd, error]: [f64; 3], degrees: f64, alpha: f64) -> Option<Unpaired> {
+    let test = student::test_mean(mean, error, degrees, alpha)?;
     let (low, high) = (mean - test.margin, mean + test.margin);
     Some(Unpaired { mean, low, high, p: test.p, sd, degrees })
 }

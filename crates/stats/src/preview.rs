@@ -118,7 +118,7 @@ impl Histogram {
             let rank = (percent / 100.0 * values.len() as f64).ceil() as usize;
             values.get(rank.max(1) - 1).copied().unwrap_or(max)
         };
-        let edges = edges(min, max);
+        let edges = bin_edges(min, max);
         let below = |edge: f64| values.partition_point(|value| *value < edge) as u64;
         let bins = edges.windows(2).enumerate().map(|(place, edge)| {
             let is_last = place + 2 == edges.len();
@@ -139,7 +139,7 @@ impl Histogram {
 }
 
 /// The ends of the bins, from the smallest value to the largest.
-fn edges(min: f64, max: f64) -> Vec<f64> {
+fn bin_edges(min: f64, max: f64) -> Vec<f64> {
     if min >= max {
         return vec![min, max];
     }

@@ -1,4 +1,4 @@
-//! [`repeats`]: what several runs of one plan say together.
+//! [`summarize_repeats`]: what several runs of one plan say together.
 //!
 //! One run knows how its own requests spread; only several know how runs do. Where runs differ by
 //! more than their own intervals explain, something changed between them, and the interval of one
@@ -107,12 +107,12 @@ const METRICS: [(&str, &[&str]); 4] = [
     ("e2e", &["50", "99"]),
 ];
 
-fn number(percent: &str) -> f64 {
+fn percent_value(percent: &str) -> f64 {
     percent.parse().unwrap_or(0.0)
 }
 
 /// Every headline of a run. A figure that is added here is on the page and in the file.
-fn figures(summary: &Summary) -> Vec<(String, FigurePath)> {
+fn headline_figures(summary: &Summary) -> Vec<(String, FigurePath)> {
     let requests = &summary.requests;
     let errors = requests.failed as f64 / requests.scheduled.max(1) as f64;
     let plain = [
@@ -129,8 +129,9 @@ fn figures(summary: &Summary) -> Vec<(String, FigurePath)> {
         let mut percents: Vec<String> =
             named.filter(|percent| stated.is_some_and(|all| all.contains_key(percent))).collect();
         // Where the tail was not asked for, what comes nearest to it.
-        let last = stated
-            .and_then(|all| all.keys().max_by(|a, b| number(a).total_cmp(&number(b))).cloned());
+        let last = stated.and_then(|all| {
+            all.keys().max_by(|a, b| percent_value(a).total_cmp(&percent_value(b))).cloned()
+        });
         if !percents.iter().any(|percent| percent == "99") {
             percents.extend(last.filter(|last| !percents.contains(last)));
         }
@@ -157,25 +158,27 @@ fn figures(summary: &Summary) -> Vec<(String, FigurePath)> {
 const ENOUGH: u32 = 5;
 
 /// What these runs of one plan say together, in their order.
-pub fn repeats(summaries: &[Summary]) -> Repeats {
+pub fn summarize_repeats(summaries: &[Summary]) -> Repeats {
     let runs: Vec<OneRun> =
-        summaries.iter().enumerate().map(|(place, run)| one_run(place, run)).collect();
+        summaries.iter().enumerate().map(|(place, run)| summarize_run(place, run)).collect();
     let mut found: BTreeMap<String, Vec<FigurePath>> = BTreeMap::new();
     let used = summaries.iter().zip(&runs).filter(|(_, run)| run.is_used);
-    for (name, figure) in used.flat_map(|(summary, _)| figures(summary)) {
+    for (name, figure) in used.flat_map(|(summary, _)| headline_figures(summary)) {
         found.entry(name).or_default().push(figure);
     }
     let count = runs.iter().filter(|run| run.is_used).count() as u32;
     // A figure that some runs lack would compare other runs than its neighbors do.
     found.retain(|_, figures| figures.len() == count as usize);
     let tests = found.values().filter(|figures| error_within_runs(figures).is_some()).count();
-    let limit = limit(count as usize, tests);
-    let headlines: BTreeMap<_, _> =
-        found.iter().map(|(name, figures)| (name.clone(), headline(figures, limit))).collect();
+    let limit = sd_ratio_limit(count as usize, tests);
+    let headlines: BTreeMap<_, _> = found
+        .iter()
+        .map(|(name, figures)| (name.clone(), headline_over_runs(figures, limit)))
+        .collect();
     let planned = summaries.iter().filter_map(|run| run.run.repeat).map(|repeat| repeat.of);
     let asked = planned.max().unwrap_or(0).max(summaries.len() as u32);
-    let mut caveats = caveats(&runs, asked, &headlines);
-    caveats.extend(of_single_runs(summaries));
+    let mut caveats = repeat_caveats(&runs, asked, &headlines);
+    caveats.extend(single_run_caveats(summaries));
     caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     let worst = runs.iter().map(|run| run.verdict).max().unwrap_or(Verdict::Void);
     Repeats {
@@ -185,13 +188,13 @@ pub fn repeats(summaries: &[Summary]) -> Repeats {
         asked,
         used: count,
         run: summaries.first().map(|first| first.run.clone()),
-        load: summaries.first().map(load).unwrap_or_default(),
+        load: summaries.first().map(load_text).unwrap_or_default(),
         runs,
         headlines,
     }
 }
 
-fn one_run(place: usize, summary: &Summary) -> OneRun {
+fn summarize_run(place: usize, summary: &Summary) -> OneRun {
     let requests = &summary.requests;
     OneRun {
         number: summary.run.repeat.map_or(place as u32 + 1, |repeat| repeat.number),
@@ -202,11 +205,14 @@ fn one_run(place: usize, summary: &Summary) -> OneRun {
         window_s: summary.window.end_s - summary.window.start_s,
         scheduled: requests.scheduled,
         ok: requests.ok,
-        figures: figures(summary).into_iter().map(|(name, found)| (name, found.value)).collect(),
+        figures: headline_figures(summary)
+            .into_iter()
+            .map(|(name, found)| (name, found.value))
+            .collect(),
     }
 }
 
-fn load(summary: &Summary) -> String {
+fn load_text(summary: &Summary) -> String {
     let load = &summary.load;
     match (load.concurrency, load.offered_rps) {
         (Some(users), _) => format!("{} loop, {users} users", load.mode),
@@ -226,7 +232,7 @@ fn error_within_runs(figures: &[FigurePath]) -> Option<f64> {
     (!figures.is_empty()).then(|| sum / figures.len() as f64)
 }
 
-fn headline(figures: &[FigurePath], limit: f64) -> Headline {
+fn headline_over_runs(figures: &[FigurePath], limit: f64) -> Headline {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     let n = values.len();
     let mean = values.iter().sum::<f64>() / n as f64;
@@ -261,7 +267,7 @@ const OWN_DEGREES: u64 = BATCHES as u64 - 1;
 
 /// The ratio of standard deviations above which runs differ: the square root of the F quantile,
 /// shared among this many tests (Bonferroni), and never below [`CLEAR`].
-fn limit(runs: usize, tests: usize) -> f64 {
+fn sd_ratio_limit(runs: usize, tests: usize) -> f64 {
     let between = runs.saturating_sub(1) as f64;
     let own = runs as f64 * OWN_DEGREES as f64;
     let share = 1.0 - ALARM / tests.max(1) as f64;
@@ -269,7 +275,11 @@ fn limit(runs: usize, tests: usize) -> f64 {
     quantile.map_or(f64::INFINITY, f64::sqrt).max(CLEAR)
 }
 
-fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) -> Vec<Caveat> {
+fn repeat_caveats(
+    runs: &[OneRun],
+    asked: u32,
+    headlines: &BTreeMap<String, Headline>,
+) -> Vec<Caveat> {
     let mut found = Vec::new();
     let used = runs.iter().filter(|run| run.is_used).count() as u32;
     if used == 0 {
@@ -312,7 +322,7 @@ fn caveats(runs: &[OneRun], asked: u32, headlines: &BTreeMap<String, Headline>) 
 }
 
 /// What makes single runs doubtful: each reason once, with how many runs have it.
-fn of_single_runs(summaries: &[Summary]) -> Vec<Caveat> {
+fn single_run_caveats(summaries: &[Summary]) -> Vec<Caveat> {
     let mut found: BTreeMap<CaveatCode, (u32, Caveat)> = BTreeMap::new();
     let all = summaries.iter().flat_map(|summary| &summary.caveats);
     for caveat in all.filter(|caveat| caveat.severity > Severity::Info) {

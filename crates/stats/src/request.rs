@@ -14,7 +14,7 @@ pub(crate) enum LatencyValue {
     /// It failed after this many milliseconds, and would have taken longer.
     FailedAfter(f64),
     /// Nothing: the request failed before, the metric is not defined for it, or a stall of the
-    /// client spoilt it.
+    /// client spoiled it.
     Nothing,
 }
 
@@ -53,9 +53,9 @@ impl<'a> Latencies<'a> {
         }
         if self.is_failed {
             return match metric {
-                MetricName::Ttft if stamps.first_token.is_none() => self.failed_after(),
-                MetricName::Ttfa if stamps.first_answer.is_none() => self.failed_after(),
-                MetricName::E2e => self.failed_after(),
+                MetricName::Ttft if stamps.first_token.is_none() => self.time_to_failure(),
+                MetricName::Ttfa if stamps.first_answer.is_none() => self.time_to_failure(),
+                MetricName::E2e => self.time_to_failure(),
                 _ => LatencyValue::Nothing,
             };
         }
@@ -63,10 +63,10 @@ impl<'a> Latencies<'a> {
             MetricName::Ttft => self.since_due(stamps.first_token),
             MetricName::Ttfa => self.since_due(stamps.first_answer),
             MetricName::E2e => self.since_due(stamps.last_token.filter(|_| !self.is_censored)),
-            MetricName::Tpot => self.pace(|pace| pace.tpot_ms),
-            MetricName::NormalizedLatency => self.pace(|pace| pace.normalized_ms),
+            MetricName::Tpot => self.pace_figure(|pace| pace.tpot_ms),
+            MetricName::NormalizedLatency => self.pace_figure(|pace| pace.normalized_ms),
             // An answer that was given up on is the slowest, not the fastest.
-            MetricName::TokensPerS => match self.pace(|pace| pace.tokens_per_s) {
+            MetricName::TokensPerS => match self.pace_figure(|pace| pace.tokens_per_s) {
                 LatencyValue::Beyond => LatencyValue::Value(0.0),
                 seen => seen,
             },
@@ -92,13 +92,13 @@ impl<'a> Latencies<'a> {
     }
 
     /// How long it took to fail, since it was due.
-    fn failed_after(&self) -> LatencyValue {
+    fn time_to_failure(&self) -> LatencyValue {
         let (start, end) = (self.record.scheduled, self.record.end());
         let class = self.record.exchange.failure.as_ref().map(|failure| &failure.class);
         // What this client could not send says nothing about the server.
         let is_ours = class == Some(&ErrorClass::LocalLimit);
-        let is_spoilt = self.is_doubtful(start) || self.is_doubtful(end);
-        if is_ours || is_spoilt {
+        let is_spoiled = self.is_doubtful(start) || self.is_doubtful(end);
+        if is_ours || is_spoiled {
             LatencyValue::Nothing
         } else {
             LatencyValue::FailedAfter((end - start).as_ms())
@@ -118,9 +118,9 @@ impl<'a> Latencies<'a> {
     }
 
     fn between(&self, start: Option<Nanos>, end: Option<Nanos>) -> LatencyValue {
-        let is_spoilt = [start, end].into_iter().flatten().any(|at| self.is_doubtful(at));
+        let is_spoiled = [start, end].into_iter().flatten().any(|at| self.is_doubtful(at));
         match (start, end) {
-            _ if self.is_failed || is_spoilt => LatencyValue::Nothing,
+            _ if self.is_failed || is_spoiled => LatencyValue::Nothing,
             (Some(start), Some(end)) => LatencyValue::Value((end - start).as_ms()),
             // Without an end in time: longer than the limit.
             _ if self.is_censored => LatencyValue::Beyond,
@@ -128,7 +128,7 @@ impl<'a> Latencies<'a> {
         }
     }
 
-    fn pace(&self, get: impl Fn(Pace) -> Option<f64>) -> LatencyValue {
+    fn pace_figure(&self, get: impl Fn(Pace) -> Option<f64>) -> LatencyValue {
         let stamps = &self.record.exchange.stamps;
         let ends = [Some(self.record.scheduled), stamps.first_token, stamps.last_token];
         if ends.into_iter().flatten().any(|at| self.is_doubtful(at)) {
@@ -153,7 +153,7 @@ impl<'a> Latencies<'a> {
         if self.is_censored {
             return if chunks.is_empty() { LatencyValue::Nothing } else { LatencyValue::Beyond };
         }
-        let largest = gaps(self.record, self.cuts).map(|(gap, _)| gap).max();
+        let largest = token_gaps(self.record, self.cuts).map(|(gap, _)| gap).max();
         largest.map_or(LatencyValue::Nothing, |gap| {
             LatencyValue::Value(gap.as_micros_rounded() as f64 / 1e3)
         })
@@ -162,7 +162,7 @@ impl<'a> Latencies<'a> {
 
 /// Servers count the end-of-text token in their usage though no chunk carries it: seen when every
 /// chunk holds one token and the count is one more. It took no time between first and last token.
-fn hidden_end(record: &RequestRecord) -> f64 {
+fn hidden_end_tokens(record: &RequestRecord) -> f64 {
     let exchange = &record.exchange;
     let is_stop = exchange.finish.as_deref() == Some("stop");
     // A tokenizer of ours counts text, and so no token without any.
@@ -172,7 +172,7 @@ fn hidden_end(record: &RequestRecord) -> f64 {
 }
 
 /// How many answers a request asked for, as far as its chunks show it.
-pub(crate) fn answers(record: &RequestRecord) -> u32 {
+pub(crate) fn answer_count(record: &RequestRecord) -> u32 {
     let chunks = record.exchange.chunks.iter();
     chunks.map(|chunk| chunk.choice.saturating_add(1)).max().unwrap_or(1)
 }
@@ -190,7 +190,7 @@ impl Pace {
     pub(crate) fn from_record(record: &RequestRecord) -> Option<Self> {
         let exchange = &record.exchange;
         let tokens = exchange.output_tokens.map(|count| f64::from(count.n))?;
-        let tokens = tokens / f64::from(answers(record));
+        let tokens = tokens / f64::from(answer_count(record));
         let last = exchange.stamps.last_token?;
         let e2e = last - record.scheduled;
         let mut pace = Self::default();
@@ -200,7 +200,7 @@ impl Pace {
         }
         let Some(first) = exchange.stamps.first_token else { return Some(pace) };
         let in_first = exchange.chunks.first().and_then(|chunk| chunk.tokens).unwrap_or(1);
-        let after_first = tokens - hidden_end(record) - f64::from(in_first);
+        let after_first = tokens - hidden_end_tokens(record) - f64::from(in_first);
         // Undefined, not zero: an answer of one token, or one whose tokens all came in one read.
         if after_first > 0.0 && last > first {
             pace.tpot_ms = Some((last - first).as_ms() / after_first);
@@ -217,7 +217,7 @@ pub fn tpot_ms(record: &RequestRecord) -> Option<f64> {
 /// Gaps between the chunks of each answer in milliseconds; the wait for the first is not one of them.
 pub fn gaps_ms(record: &RequestRecord) -> Vec<f64> {
     let ms = |(gap, _): (Nanos, Option<u32>)| gap.as_micros_rounded() as f64 / 1e3;
-    gaps(record, &Cuts::default()).map(ms).collect()
+    token_gaps(record, &Cuts::default()).map(ms).collect()
 }
 
 /// The most answers of one request that are followed: a log may claim anything.
@@ -237,7 +237,7 @@ pub(crate) struct Gap {
 
 /// Gaps between the chunks of each answer, with the tokens of the chunk that ended them; the wait
 /// for the first is TTFT, not a gap. Gaps at a stall of the client are left out.
-pub(crate) fn gaps<'a>(
+pub(crate) fn token_gaps<'a>(
     record: &'a RequestRecord,
     cuts: &'a Cuts,
 ) -> impl Iterator<Item = (Nanos, Option<u32>)> + 'a {
@@ -263,8 +263,8 @@ pub(crate) fn placed_gaps<'a>(
         let place = *tokens + 1;
         *tokens = tokens.saturating_add(u64::from(chunk.tokens.unwrap_or(1)));
         let from = before.replace(chunk.at)?;
-        let is_spoilt = cuts.is_doubtful(record, from) || cuts.is_doubtful(record, chunk.at);
+        let is_spoiled = cuts.is_doubtful(record, from) || cuts.is_doubtful(record, chunk.at);
         let gap = Gap { from, length: chunk.at - from, tokens: chunk.tokens, place };
-        (!is_spoilt).then_some(gap)
+        (!is_spoiled).then_some(gap)
     })
 }

@@ -3,7 +3,7 @@
 pub use crate::summary::Saturation;
 
 use crate::series::Series;
-use crate::steady::{MOST_POINTS, least_squares, median, theil_sen, thin};
+use crate::steady::{MOST_POINTS, average_neighbors, least_squares, median_of, theil_sen};
 use crate::summary::Slope;
 
 /// Shorter windows say nothing.
@@ -24,7 +24,7 @@ const LONGER: f64 = 3.0;
 pub(crate) const REFUSED: f64 = 0.01;
 
 /// Judges the window; `None` below 30 s. Cheap enough to be asked every second of a running load.
-pub fn judge(series: &Series) -> Option<Saturation> {
+pub fn judge_saturation(series: &Series) -> Option<Saturation> {
     if series.seconds() < SHORTEST_S || series.len() < 10 {
         return None;
     }
@@ -35,15 +35,15 @@ pub fn judge(series: &Series) -> Option<Saturation> {
     };
     let in_flight_slope = slope(&series.in_flight)?;
     let ttft_slope = slope(&series.ttft.values);
-    let (points, step) = thin(&series.in_flight, MOST_POINTS);
+    let (points, step) = average_neighbors(&series.in_flight, MOST_POINTS);
     let backlog_growth_per_s = theil_sen(&points)? * per_s / step as f64;
     let middle = series.len() / 2;
-    let late = |counts: &[u32]| sum(counts.get(middle..).unwrap_or_default());
-    let balance = share(late(&series.completions), late(&series.arrivals));
-    let balance_all = share(sum(&series.completions), sum(&series.arrivals));
-    let refused_share = share(late(&series.refused), late(&series.arrivals)).unwrap_or(0.0);
-    let level = median(&series.in_flight)?;
-    let at_first = series.in_flight.get(..series.len() / 4).and_then(median)?;
+    let late = |counts: &[u32]| sum_counts(counts.get(middle..).unwrap_or_default());
+    let balance = share_of(late(&series.completions), late(&series.arrivals));
+    let balance_all = share_of(sum_counts(&series.completions), sum_counts(&series.arrivals));
+    let refused_share = share_of(late(&series.refused), late(&series.arrivals)).unwrap_or(0.0);
+    let level = median_of(&series.in_flight)?;
+    let at_first = series.in_flight.get(..series.len() / 4).and_then(median_of)?;
     let least = (BEYOND * (2.0 * at_first).sqrt()).max(PRACTICAL * level);
     let rises = |slope: Slope| slope.low > 0.0;
     let is_short = |balance: Option<f64>| balance.is_some_and(|balance| balance < BALANCE);
@@ -65,11 +65,11 @@ pub fn judge(series: &Series) -> Option<Saturation> {
     })
 }
 
-fn sum(counts: &[u32]) -> f64 {
+fn sum_counts(counts: &[u32]) -> f64 {
     counts.iter().map(|count| f64::from(*count)).sum()
 }
 
-fn share(part: f64, whole: f64) -> Option<f64> {
+fn share_of(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
@@ -77,8 +77,8 @@ fn share(part: f64, whole: f64) -> Option<f64> {
 fn is_queue_full(series: &Series) -> bool {
     let (first, middle) = (series.len().div_ceil(20).max(2), series.len() / 2);
     let late = series.in_flight.get(middle..).unwrap_or_default();
-    let early = |values: &[f64]| values.get(..first).and_then(median);
-    let Some(level) = median(late).filter(|level| *level > 0.0) else { return false };
+    let early = |values: &[f64]| values.get(..first).and_then(median_of);
+    let Some(level) = median_of(late).filter(|level| *level > 0.0) else { return false };
     let mut sorted = late.to_vec();
     sorted.sort_by(f64::total_cmp);
     // All but a tenth at either end.
@@ -87,7 +87,7 @@ fn is_queue_full(series: &Series) -> bool {
     let is_flat = core.iter().all(|value| (value - level).abs() <= FLAT * level);
     let has_risen = early(&series.in_flight).is_some_and(|early| level >= RISEN * early);
     let waits = &series.ttft.values;
-    let late_wait = waits.get(middle..).and_then(median);
+    let late_wait = waits.get(middle..).and_then(median_of);
     let waits_grew =
         early(waits).zip(late_wait).is_some_and(|(early, late)| late >= LONGER * early);
     is_flat && has_risen && waits_grew

@@ -39,7 +39,7 @@ pub struct SeriesTally {
     tokens: BTreeMap<u64, f64>,
 }
 
-fn times(length: Nanos, count: u64) -> Nanos {
+fn multiply_nanos(length: Nanos, count: u64) -> Nanos {
     Nanos(length.0.saturating_mul(count))
 }
 
@@ -55,17 +55,17 @@ pub struct Medians {
 
 impl Medians {
     /// Bins with a value of their own.
-    pub fn filled(&self) -> usize {
+    pub fn filled_bins(&self) -> usize {
         self.counts.iter().filter(|count| **count > 0).count()
     }
 
     fn from_bins(bins: Vec<Vec<f32>>) -> Self {
         let counts = bins.iter().map(|bin| u32::try_from(bin.len()).unwrap_or(u32::MAX)).collect();
-        Self::held(bins.into_iter().map(median).collect(), counts)
+        Self::hold_last(bins.into_iter().map(median_of).collect(), counts)
     }
 
     /// Means of medians, each counted as often as it has requests.
-    fn coarser(&self, factor: usize) -> Self {
+    fn merge_bins(&self, factor: usize) -> Self {
         let parts = self.values.chunks_exact(factor).zip(self.counts.chunks_exact(factor));
         let merge = |(values, counts): (&[f64], &[u32])| {
             let count = counts.iter().fold(0u32, |sum, count| sum.saturating_add(*count));
@@ -74,10 +74,10 @@ impl Medians {
             ((count > 0).then(|| sum / f64::from(count)), count)
         };
         let (values, counts) = parts.map(merge).unzip();
-        Self::held(values, counts)
+        Self::hold_last(values, counts)
     }
 
-    fn held(medians: Vec<Option<f64>>, counts: Vec<u32>) -> Self {
+    fn hold_last(medians: Vec<Option<f64>>, counts: Vec<u32>) -> Self {
         let Some(mut last) = medians.iter().flatten().next().copied() else {
             return Self { values: Vec::new(), counts };
         };
@@ -90,7 +90,7 @@ impl Medians {
 }
 
 /// The middle value, or the mean of the two middle ones.
-fn median(mut values: Vec<f32>) -> Option<f64> {
+fn median_of(mut values: Vec<f32>) -> Option<f64> {
     values.sort_unstable_by(f32::total_cmp);
     let upper = *values.get(values.len() / 2)?;
     let lower = *values.get((values.len() - 1) / 2)?;
@@ -134,7 +134,7 @@ impl Series {
     }
 
     /// The same with this many bins in one; what is left over at the end is not in it.
-    pub(crate) fn coarser(&self, factor: usize) -> Self {
+    pub(crate) fn merge_bins(&self, factor: usize) -> Self {
         let mean = |values: &Vec<f64>| {
             values
                 .chunks_exact(factor)
@@ -147,11 +147,11 @@ impl Series {
         };
         Self {
             start: self.start,
-            bin: times(self.bin, factor as u64),
+            bin: multiply_nanos(self.bin, factor as u64),
             in_flight: mean(&self.in_flight),
             tokens_per_s: mean(&self.tokens_per_s),
-            ttft: self.ttft.coarser(factor),
-            tpot: self.tpot.coarser(factor),
+            ttft: self.ttft.merge_bins(factor),
+            tpot: self.tpot.merge_bins(factor),
             arrivals: sum(&self.arrivals),
             completions: sum(&self.completions),
             refused: sum(&self.refused),
@@ -185,7 +185,7 @@ impl SeriesTally {
     /// Takes a completed request from another tool's file, sent at this instant. When its
     /// tokens came is left out: latencies are judged, not throughput.
     pub(crate) fn add_reported(&mut self, sent: Nanos, request: &ReportedRequest) {
-        let (ttft, e2e) = (request.ttft_ms, request.whole_ms());
+        let (ttft, e2e) = (request.ttft_ms, request.total_ms());
         let later = request.output_tokens.filter(|tokens| *tokens > 1).map(|tokens| tokens - 1);
         let decode = e2e.zip(ttft).map(|(e2e, ttft)| e2e - ttft);
         let tpot = decode.zip(later).map(|(decode, later)| decode / later as f64);
@@ -244,19 +244,19 @@ impl SeriesTally {
 
     /// The series between two instants: bins of a second, or a sixtieth of a span below a minute,
     /// but at least 100 ms.
-    pub fn over(&self, from: Nanos, to: Nanos) -> Series {
+    pub fn series_between(&self, from: Nanos, to: Nanos) -> Series {
         let span = to - from;
-        let bin = if span < times(SECOND, FEWEST) {
+        let bin = if span < multiply_nanos(SECOND, FEWEST) {
             Nanos(span.0 / FEWEST).max(GRAIN)
         } else {
             SECOND.max(Nanos(span.0 / MOST))
         };
-        self.in_bins(from, bin, (span.0 / bin.0) as usize)
+        self.series_in_bins(from, bin, (span.0 / bin.0) as usize)
     }
 
     /// The series in this many bins of a length that is at least 100 ms.
-    pub(crate) fn in_bins(&self, from: Nanos, bin: Nanos, bins: usize) -> Series {
-        let end = from + times(bin, bins as u64);
+    pub(crate) fn series_in_bins(&self, from: Nanos, bin: Nanos, bins: usize) -> Series {
+        let end = from + multiply_nanos(bin, bins as u64);
         let place = |at: Nanos| {
             (from <= at && at < end)
                 .then(|| ((at - from).0 / bin.0) as usize)
@@ -265,8 +265,8 @@ impl SeriesTally {
         let mut series = Series {
             start: from,
             bin,
-            in_flight: self.in_flight(from, bin, bins),
-            tokens_per_s: self.token_rate(from, bin, bins),
+            in_flight: self.in_flight_by_bin(from, bin, bins),
+            tokens_per_s: self.token_rate_by_bin(from, bin, bins),
             arrivals: vec![0; bins],
             completions: vec![0; bins],
             refused: vec![0; bins],
@@ -288,14 +288,14 @@ impl SeriesTally {
                 paces[at].push(passage.tpot);
             }
         }
-        series.ttft = Medians::from_bins(at_least(waits));
+        series.ttft = Medians::from_bins(waits_at_least(waits));
         series.tpot = Medians::from_bins(paces);
         series
     }
 
     /// Each request adds its time in the first and the last bin it touches, and one to all between.
-    fn in_flight(&self, from: Nanos, bin: Nanos, bins: usize) -> Vec<f64> {
-        let end = from + times(bin, bins as u64);
+    fn in_flight_by_bin(&self, from: Nanos, bin: Nanos, bins: usize) -> Vec<f64> {
+        let end = from + multiply_nanos(bin, bins as u64);
         let mut partial = vec![0.0; bins];
         // How many requests begin (or end) to fill whole bins at this one.
         let mut whole = vec![0i64; bins + 1];
@@ -326,8 +326,8 @@ impl SeriesTally {
     }
 
     /// Tokens of a grain that lies across the edge of a bin are divided in proportion.
-    fn token_rate(&self, from: Nanos, bin: Nanos, bins: usize) -> Vec<f64> {
-        let end = from + times(bin, bins as u64);
+    fn token_rate_by_bin(&self, from: Nanos, bin: Nanos, bins: usize) -> Vec<f64> {
+        let end = from + multiply_nanos(bin, bins as u64);
         let mut rates = vec![0.0; bins];
         if bins == 0 {
             return rates;
@@ -337,7 +337,7 @@ impl SeriesTally {
             let (mut at, over) = (begin.max(from), over.min(end));
             while at < over {
                 let place = (at - from).0 / bin.0;
-                let edge = (from + times(bin, place + 1)).min(over);
+                let edge = (from + multiply_nanos(bin, place + 1)).min(over);
                 rates[place as usize] += tokens * (edge - at).0 as f64 / GRAIN.0 as f64;
                 at = edge;
             }
@@ -348,12 +348,12 @@ impl SeriesTally {
 
 /// Waits in bins. One whose end was not seen was at least as long as the longest median before
 /// it: at the end of a run all are cut off at once, and the latest after the shortest time.
-fn at_least(bins: Vec<Vec<(f32, bool)>>) -> Vec<Vec<f32>> {
+fn waits_at_least(bins: Vec<Vec<(f32, bool)>>) -> Vec<Vec<f32>> {
     let mut longest = 0.0f32;
     let bins = bins.into_iter().map(|bin| {
         let wait = |(wait, is_open): (f32, bool)| if is_open { wait.max(longest) } else { wait };
         let bin: Vec<f32> = bin.into_iter().map(wait).collect();
-        longest = median(bin.clone()).map_or(longest, |median| longest.max(median as f32));
+        longest = median_of(bin.clone()).map_or(longest, |median| longest.max(median as f32));
         bin
     });
     bins.collect()

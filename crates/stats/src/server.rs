@@ -23,7 +23,7 @@ use crate::summary::{EndpointSummary, ServerSummary};
 use crate::window::{Window, WindowKind};
 use against::ClientSide;
 use looks::{Between, ServerLooks};
-use points::{CombinedPoint, points};
+use points::{CombinedPoint, combined_points};
 use queue::Arrivals;
 
 /// Filled by all requests of a run.
@@ -86,35 +86,36 @@ impl ServerTally {
     ) -> Option<ServerSummary> {
         let Self { window, interval, users, rises, client, arrivals, .. } = self;
         let looks = ServerLooks::from_samples(samples);
-        let endpoints = endpoints(&looks, facts, window, interval);
-        let points = points(&looks, interval);
-        let ttft_by_queue = arrivals.by_queue(&points, interval);
+        let endpoints = endpoint_summaries(&looks, facts, window, interval);
+        let points = combined_points(&looks, interval);
+        let ttft_by_queue = arrivals.ttft_by_queue(&points, interval);
         if endpoints.is_empty() {
             let queued = ttft_by_queue.filter(|found| found.bands.len() > 1)?;
             return Some(ServerSummary { ttft_by_queue: Some(queued), ..ServerSummary::default() });
         }
         let inside: Vec<&CombinedPoint> =
             points.iter().filter(|point| window.contains(point.at)).collect();
-        let between = looks.between(|at| window.contains(at));
+        let between = looks.between_looks(|at| window.contains(at));
         let between: Vec<&Between<'_>> = between.iter().flatten().collect();
-        let counters = totals::counters(&between);
-        let histograms = totals::histograms(&between);
+        let counters = totals::counter_growth(&between);
+        let histograms = totals::histogram_growth(&between);
         let share = |part: &str, whole: &str| {
             let whole = counters.get(whole)?.total;
             (whole > 0.0).then_some(counters.get(part)?.total / whole)
         };
-        let queue = queue::queue(&inside, users)
-            .map(|queue| queue.waited(histograms.get("queue_time"), histograms.get("ttft")));
+        let queue = queue::queue_summary(&inside, users).map(|queue| {
+            queue.with_server_waits(histograms.get("queue_time"), histograms.get("ttft"))
+        });
         Some(ServerSummary {
-            levels: points::levels(inside.iter().copied()),
+            levels: points::level_summaries(inside.iter().copied()),
             queue,
-            against_client: client.against(&looks, window),
+            against_client: client.compare_counts(&looks, window),
             ttft_by_queue,
             prefix_hit_rate_counted: share("prefix_hits", "prefix_queries"),
             speculative_acceptance_counted: share("accepted_tokens", "drafted_tokens"),
             scaling: scaling::scaling(&points, &rises),
-            marks: marks::marks(&looks, &points),
-            timeline: marks::timeline(&points, samples),
+            marks: marks::find_marks(&looks, &points),
+            timeline: marks::level_timeline(&points, samples),
             endpoints,
             counters,
             histograms,
@@ -123,14 +124,14 @@ impl ServerTally {
 }
 
 /// Those that answered, and those that should have.
-fn endpoints(
+fn endpoint_summaries(
     looks: &ServerLooks<'_>,
     facts: &SystemFacts,
     window: Window,
     interval: Nanos,
 ) -> Vec<EndpointSummary> {
     let mut all: Vec<u32> = (0..).zip(&facts.metrics).map(|(endpoint, _)| endpoint).collect();
-    all.extend(looks.endpoints());
+    all.extend(looks.answering_endpoints());
     all.sort_unstable();
     all.dedup();
     let are_several = all.len() > 1;
@@ -139,22 +140,23 @@ fn endpoints(
         let mut summary = EndpointSummary {
             url: source.url,
             engine: source.engine,
-            ..answers(looks.asked(endpoint), window)
+            ..endpoint_summary(looks.scrapes_of(endpoint), window)
         };
         if are_several {
-            let only = looks.only(endpoint);
-            let points = points(&only, interval);
+            let only = looks.of_endpoint(endpoint);
+            let points = combined_points(&only, interval);
             let inside = points.iter().filter(|point| window.contains(point.at));
-            summary.levels = points::levels(inside);
-            let between = only.between(|at| window.contains(at));
-            summary.counters = totals::counters(&between.iter().flatten().collect::<Vec<_>>());
+            summary.levels = points::level_summaries(inside);
+            let between = only.between_looks(|at| window.contains(at));
+            summary.counters =
+                totals::counter_growth(&between.iter().flatten().collect::<Vec<_>>());
         }
         summary
     };
     all.into_iter().map(summary).collect()
 }
 
-fn answers(asked: &[&Scrape], window: Window) -> EndpointSummary {
+fn endpoint_summary(asked: &[&Scrape], window: Window) -> EndpointSummary {
     let mut summary = EndpointSummary::default();
     let mut took = crate::sample::Sample::default();
     let (mut last, mut longest) = (None, Nanos::ZERO);
@@ -181,6 +183,6 @@ fn answers(asked: &[&Scrape], window: Window) -> EndpointSummary {
     }
     longest = longest.max(gap(last, window.end));
     summary.longest_gap_s = longest.as_secs();
-    summary.took_ms = took.level().unwrap_or_default();
+    summary.took_ms = took.into_level().unwrap_or_default();
     summary
 }

@@ -6,26 +6,26 @@ use crate::paired::share_interval;
 use crate::summary::{GpuSummary, PerToken, RunFacts, ServerSummary};
 
 /// Which part of the plan one client has sent.
-pub(crate) fn shard(run: &RunFacts) -> Shard {
+pub(crate) fn shard_of_run(run: &RunFacts) -> Shard {
     run.shard.as_ref().map_or(Shard::WHOLE, |facts| facts.shard)
 }
 
 /// Whether requests of the plan are not in this record, by nature or by loss. Their server has answered
 /// others too, and the gaps between those that are left are not those of the schedule.
 pub(crate) fn is_partial(run: &RunFacts) -> bool {
-    shard(run).is_part() || run.shards.iter().any(ShardPart::has_gap)
+    shard_of_run(run).is_part() || run.shards.iter().any(ShardPart::has_gap)
 }
 
 /// The rate that this client was to offer of a rate over all.
-pub(crate) fn of_rate(mode: &Mode, shard: Shard, rate: f64) -> f64 {
+pub(crate) fn shard_of_rate(mode: &Mode, shard: Shard, rate: f64) -> f64 {
     // That of a replay is counted from the record itself.
     if matches!(mode, Mode::Replay { .. }) { rate } else { rate / f64::from(shard.count()) }
 }
 
 /// What those whose record this is were to send.
-pub(crate) fn own_load(load: &Load, run: &RunFacts) -> Load {
-    let shard = shard(run);
-    let mut own = shard.of_load(load);
+pub(crate) fn shard_load(load: &Load, run: &RunFacts) -> Load {
+    let shard = shard_of_run(run);
+    let mut own = shard.shard_load(load);
     let is_closed = matches!(load.mode, Mode::Closed { .. });
     if shard.is_part() && !is_closed {
         // Sessions are dealt out by their number, so that this is right to within one of them.
@@ -34,10 +34,10 @@ pub(crate) fn own_load(load: &Load, run: &RunFacts) -> Load {
     if run.shards.iter().any(ShardPart::has_gap) {
         let whole = || run.shards.iter().filter(|part| !part.has_gap());
         let there = || run.shards.iter().filter(|part| part.is_there);
-        let sum = |count: u64| whole().map(|part| part.facts.shard.share(count)).sum::<u64>();
+        let sum = |count: u64| whole().map(|part| part.facts.shard.share_of(count)).sum::<u64>();
         own.num_requests = load.num_requests.map(sum);
         if let Mode::Closed { concurrency, .. } = &mut own.mode {
-            let each = |part: &ShardPart| part.facts.shard.share((*concurrency).into());
+            let each = |part: &ShardPart| part.facts.shard.share_of((*concurrency).into());
             let users: u64 = there().map(each).sum();
             *concurrency = u32::try_from(users).unwrap_or(*concurrency);
         }
@@ -46,10 +46,10 @@ pub(crate) fn own_load(load: &Load, run: &RunFacts) -> Load {
 }
 
 /// The same of a plan. What was promised of the rate of all is not for one client to keep.
-pub(crate) fn own_plan(plan: &Plan, run: &RunFacts) -> Plan {
+pub(crate) fn shard_plan(plan: &Plan, run: &RunFacts) -> Plan {
     let mut own = plan.clone();
-    own.load = own_load(&plan.load, run);
-    if shard(run).is_part()
+    own.load = shard_load(&plan.load, run);
+    if shard_of_run(run).is_part()
         && let Some(slo) = &mut own.measure.slo
     {
         slo.terms.retain(|term| !matches!(term.metric, SloMetric::Rps | SloMetric::OutputTps));
@@ -61,7 +61,7 @@ pub(crate) fn own_plan(plan: &Plan, run: &RunFacts) -> Plan {
 }
 
 /// The server's totals cover all ranks: next to the figures of some ranks they say nothing.
-pub(crate) fn forget_totals(
+pub(crate) fn clear_server_totals(
     run: &RunFacts,
     server: Option<&mut ServerSummary>,
     gpu: Option<&mut GpuSummary>,
@@ -86,7 +86,7 @@ const ODDS: f64 = 3.0;
 const FEW: f64 = 0.01;
 
 /// The share of failures of the client in the middle, of those that had requests (failed, due).
-pub fn usual_failures(clients: &[(u64, u64)]) -> f64 {
+pub fn median_failure_share(clients: &[(u64, u64)]) -> f64 {
     let due = clients.iter().filter(|(_, due)| *due > 0);
     let mut shares: Vec<f64> = due.map(|(failed, due)| *failed as f64 / *due as f64).collect();
     shares.sort_by(f64::total_cmp);
@@ -95,7 +95,7 @@ pub fn usual_failures(clients: &[(u64, u64)]) -> f64 {
 }
 
 /// Whether a client with this many failures is alone with them, where this share is usual.
-pub fn fails_alone(failed: u64, due: u64, usual: f64) -> bool {
+pub fn is_failure_outlier(failed: u64, due: u64, usual: f64) -> bool {
     let odds = |share: f64| share / (1.0 - share).max(1e-9);
     let low = share_interval(failed, due, ALPHA).map_or(0.0, |[low, _]| low);
     low > FEW && odds(low) > ODDS * odds(usual)
@@ -111,8 +111,8 @@ mod tests {
     #[test]
     fn one_whose_requests_fail_where_those_of_others_do_not() {
         let alone = |clients: &[(u64, u64)]| -> Vec<bool> {
-            let usual = usual_failures(clients);
-            clients.iter().map(|(failed, due)| fails_alone(*failed, *due, usual)).collect()
+            let usual = median_failure_share(clients);
+            clients.iter().map(|(failed, due)| is_failure_outlier(*failed, *due, usual)).collect()
         };
         // Cut off in the middle, while the server leaves some of all unanswered.
         assert_eq!(alone(&[(46, 383), (257, 383), (46, 382)]), [false, true, false]);
@@ -140,7 +140,7 @@ mod tests {
             let joules_per = PerToken { output_token: Some(1.0), ..PerToken::default() };
             let energy = Some(Energy { joules: 5.0, joules_per, ..Energy::default() });
             let mut gpu = GpuSummary { energy, ..GpuSummary::default() };
-            forget_totals(&run, Some(&mut server), Some(&mut gpu));
+            clear_server_totals(&run, Some(&mut server), Some(&mut gpu));
             let energy = gpu.energy.unwrap();
             assert_eq!(server.against_client.is_some(), is_kept);
             assert_eq!((energy.joules_per.output_token.is_some(), energy.joules), (is_kept, 5.0));

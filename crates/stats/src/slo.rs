@@ -2,7 +2,7 @@
 //!
 //! A request is good when it completed, came whole, and met every per-request term. All
 //! other requests that were due are misses, however they went wrong; only those that a stall of the
-//! client spoilt count neither way.
+//! client spoiled count neither way.
 
 mod fit;
 mod fluidity;
@@ -92,8 +92,8 @@ impl SloTally {
 
     /// Takes a measured request.
     pub(crate) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
-        let slice = self.window.slice(record.scheduled);
-        let judged = self.judge.look(record, cuts);
+        let slice = self.window.slice_of(record.scheduled);
+        let judged = self.judge.look_at_all(record, cuts);
         let ttft = judged.latencies.get(MetricName::Ttft);
         if let (RequestEnding::Whole, LatencyValue::Value(ttft)) = (judged.ending, ttft) {
             self.fit.add(judged.prompt_tokens, ttft);
@@ -102,10 +102,10 @@ impl SloTally {
         self.scheduled += 1;
         let is_given_up = matches!(judged.ending, RequestEnding::GivenUp(_));
         self.answered.add(slice, record.is_ok() || is_given_up, false);
-        let Some(is_good) = self.judge.verdict(&judged) else {
+        let Some(is_good) = self.judge.judge_request(&judged) else {
             self.undetermined += 1;
-            if judged.is_spoilt {
-                self.good.add_spoilt();
+            if judged.is_spoiled {
+                self.good.add_spoiled();
             }
             return;
         };
@@ -125,8 +125,8 @@ impl SloTally {
             }
         }
         self.good.add(slice, is_good, !judged.ending.rests_on_time());
-        for term in self.judge.terms() {
-            self.good.came_near(judged.nearness(term));
+        for term in self.judge.slo_terms() {
+            self.good.note_near_limit(judged.nearness(term));
         }
     }
 
@@ -143,8 +143,8 @@ impl SloTally {
     /// The numbers.
     pub(crate) fn finish(mut self, run: &RunFigures<'_>) -> SloSummary {
         self.leave_out();
-        let strongest = |sum: Memory, term: &SloTerm| sum.stronger(run.memory(term.metric));
-        let memory = self.judge.terms().iter().fold(Memory::none(0), strongest);
+        let strongest = |sum: Memory, term: &SloTerm| sum.longer_of(run.memory_of(term.metric));
+        let memory = self.judge.slo_terms().iter().fold(Memory::none(0), strongest);
         let share = self.good.estimate(memory, self.target);
         let IntervalEstimate { value: attainment, low, high, n_eff } = share;
         let attainment_state = match self.target {
@@ -154,7 +154,7 @@ impl SloTally {
         let answered = self.answered.estimate(Memory::none(0), None);
         let terms: Vec<SloTermSummary> =
             self.terms.into_iter().map(|term| term.finish(run, answered, self.target)).collect();
-        let reached = self.target.and_then(|target| reaches(target, attainment));
+        let reached = self.target.and_then(|target| reaches_target(target, attainment));
         let kept: Vec<bool> = terms.iter().filter_map(|term| term.kept).chain(reached).collect();
         let kept = (!kept.is_empty()).then(|| kept.iter().all(|kept| *kept));
         let states: Vec<SloState> =
@@ -163,7 +163,7 @@ impl SloTally {
         let over_all = (seconds > 0.0).then(|| self.scheduled as f64 / seconds);
         let rate = run.scheduled_rps.or(over_all);
         let goodput = |share: Option<f64>| share.zip(rate).map(|(share, rate)| share * rate);
-        let (good, counted) = (self.good.kept(), self.good.total());
+        let (good, counted) = (self.good.kept_count(), self.good.total_count());
         let tokens_each = (counted > 0).then(|| self.output_tokens as f64 / counted as f64);
         SloSummary {
             slo: self.slo.to_string(),
@@ -200,7 +200,7 @@ impl SloTally {
 
 /// Whether a share as measured is large enough; none without one. What rounding leaves just below is
 /// not below.
-fn reaches(target: f64, share: Option<f64>) -> Option<bool> {
+fn reaches_target(target: f64, share: Option<f64>) -> Option<bool> {
     share.map(|share| share >= target - 1e-9)
 }
 
@@ -218,13 +218,13 @@ fn against_target(target: f64, share: IntervalEstimate) -> SloState {
 
 impl RunFigures<'_> {
     /// How much requests remember of each other, by what a term is about.
-    fn memory(&self, metric: SloMetric) -> Memory {
+    fn memory_of(&self, metric: SloMetric) -> Memory {
         let get = |name: &str| self.memories.get(name).copied().unwrap_or(Memory::none(0));
         match metric {
             SloMetric::Request(metric) => get(metric.name()),
             // Its deadlines are for the first token and for those after it.
             SloMetric::Fluidity => {
-                get(MetricName::Ttft.name()).stronger(get(MetricName::Tpot.name()))
+                get(MetricName::Ttft.name()).longer_of(get(MetricName::Tpot.name()))
             }
             SloMetric::Errors | SloMetric::Rps | SloMetric::OutputTps => Memory::none(0),
         }

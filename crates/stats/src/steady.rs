@@ -17,7 +17,7 @@ use crate::series::{Medians, Series};
 pub use crate::summary::Slope;
 pub use crate::summary::steady::{Cut, SeriesCut, Shift, Steadiness, SteadyAnswer, Trend};
 pub use mser::{Mser, mser5};
-pub(crate) use trend::{MOST_POINTS, median, thin};
+pub(crate) use trend::{MOST_POINTS, average_neighbors, median_of};
 pub use trend::{MannKendall, Pettitt, least_squares, mann_kendall, pettitt, theil_sen};
 
 /// Fewer bins say nothing about steadiness: ten batches of five.
@@ -46,17 +46,17 @@ const VISIBLE: f64 = 1.0;
 /// that takes a fifth of the window makes as many, a straight line three and a half.
 const PLAIN_STEP: f64 = 8.0;
 
-fn ratio(part: f64, whole: f64) -> f64 {
+fn ratio_or_zero(part: f64, whole: f64) -> f64 {
     if whole == 0.0 { 0.0 } else { part / whole.abs() }
 }
 
 /// Half of the bins have a value of their own: values held in between are not observations.
 fn is_dense(medians: &Medians) -> bool {
-    medians.values.is_empty() || medians.filled() * 2 >= medians.counts.len()
+    medians.values.is_empty() || medians.filled_bins() * 2 >= medians.counts.len()
 }
 
 /// The series in bins long enough for few requests, as far as enough bins are left.
-fn dense(series: &Series) -> Cow<'_, Series> {
+fn densify(series: &Series) -> Cow<'_, Series> {
     let is_dense = |series: &Series| is_dense(&series.ttft) && is_dense(&series.tpot);
     if is_dense(series) {
         return Cow::Borrowed(series);
@@ -65,7 +65,7 @@ fn dense(series: &Series) -> Cow<'_, Series> {
     let factors = std::iter::successors(Some(2), doubled);
     let most = series.len() / FEWEST_BINS;
     let mut coarser =
-        factors.take_while(|factor| *factor <= most).map(|factor| series.coarser(factor));
+        factors.take_while(|factor| *factor <= most).map(|factor| series.merge_bins(factor));
     coarser.find(is_dense).map_or(Cow::Borrowed(series), Cow::Owned)
 }
 
@@ -97,9 +97,9 @@ fn named_series(series: &Series, judged: JudgedSeries) -> Vec<(&'static str, &[f
 }
 
 /// What MSER-5 asks to leave out at the beginning, and which of that is clear.
-pub fn cut(series: &Series) -> Cut {
-    let mut cut = cut_of(&dense(series), JudgedSeries::All);
-    if fades(series, cut.cut_s) {
+pub fn find_cut(series: &Series) -> Cut {
+    let mut cut = cut_of_series(&densify(series), JudgedSeries::All);
+    if is_fading(series, cut.cut_s) {
         cut.cut_s = 0.0;
     }
     cut
@@ -107,21 +107,21 @@ pub fn cut(series: &Series) -> Cut {
 
 /// Whether the server delivers less than half as many tokens after this time as before: it did not
 /// warm up, it fails or slows down, and what it could do at first is part of the result.
-fn fades(series: &Series, cut_s: f64) -> bool {
+fn is_fading(series: &Series, cut_s: f64) -> bool {
     let bins = (cut_s / series.bin.as_secs()).round() as usize;
     let (before, after) = series.tokens_per_s.split_at(bins.min(series.tokens_per_s.len()));
-    !before.is_empty() && mean(after) < FADED * mean(before)
+    !before.is_empty() && mean_of(after) < FADED * mean_of(before)
 }
 
-fn cut_of(series: &Series, judged: JudgedSeries) -> Cut {
+fn cut_of_series(series: &Series, judged: JudgedSeries) -> Cut {
     let mut cut = Cut::default();
     let bin = series.bin.as_secs();
     let chance = Chance::from_series(series);
     for (name, values) in named_series(series, judged) {
         let Some(found) = mser5(values) else { continue };
         let (before, after) = values.split_at(found.cut.min(values.len()));
-        let mean_after = mean(after);
-        let clear = clear_batches(before, after, chance.floor(name));
+        let mean_after = mean_of(after);
+        let clear = clear_batches(before, after, chance.for_series(name));
         let is_queue = name == "ttft"
             && (clear * mser::BATCH <= unknown_bins(chance, judged)
                 || is_queueing(series, found.cut, chance, judged));
@@ -130,7 +130,7 @@ fn cut_of(series: &Series, judged: JudgedSeries) -> Cut {
             asked_s: found.cut as f64 * bin,
             cut_s: (clear * mser::BATCH) as f64 * bin,
             at_limit: found.at_limit,
-            before: if before.is_empty() { mean_after } else { mean(before) },
+            before: if before.is_empty() { mean_after } else { mean_of(before) },
             after: mean_after,
         };
         cut.asked_s = cut.asked_s.max(one.asked_s);
@@ -146,14 +146,14 @@ fn cut_of(series: &Series, judged: JudgedSeries) -> Cut {
 /// first on by more than chance makes of a steady queue, or because the server was empty at first.
 /// What MSER-5 cuts from the first batch on that lies in the range of the rest is given back.
 fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize {
-    let level = mean(after);
-    let difference = mean(before) - level;
+    let level = mean_of(after);
+    let difference = mean_of(before) - level;
     let floor = chance.map_or(0.0, |chance| {
-        level * level * (chance.variance(before.len()) + chance.variance(after.len()))
+        level * level * (chance.mean_variance(before.len()) + chance.mean_variance(after.len()))
     });
     // For a mean, times its length; long series by means of neighbors.
-    let (blocks, step) = thin(after, MOST_POINTS);
-    let spread = dependence(&blocks) * variance(&blocks) * step as f64;
+    let (blocks, step) = average_neighbors(after, MOST_POINTS);
+    let spread = dependence_inflation(&blocks) * variance_of(&blocks) * step as f64;
     let error = spread / before.len() as f64 + spread / after.len() as f64;
     let excess = |batch: &f64| (batch - level) * difference.signum();
     let most = mser::batch_means(after).iter().map(excess).fold(0.0, f64::max);
@@ -161,13 +161,13 @@ fn clear_batches(before: &[f64], after: &[f64], chance: Option<Chance>) -> usize
     let is_beyond = difference.abs() >= BEYOND * error.max(floor).sqrt()
         && batches.first().is_some_and(|first| *first > 2.0 * most);
     let is_empty = chance.zip(before.first()).is_some_and(|(chance, first)| {
-        ratio(level - first, level) >= BEYOND * chance.variance(1).sqrt()
+        ratio_or_zero(level - first, level) >= BEYOND * chance.mean_variance(1).sqrt()
     });
     let unlike = batches.iter().take_while(|batch| **batch > most).count();
     // MSER-5 may cut far beyond the time that an empty server takes to fill.
-    let of_these = mean(batches.get(..unlike).unwrap_or_default());
-    let is_clear = (is_beyond && ratio(difference, level).abs() >= COLD)
-        || (is_empty && ratio(of_these, level) >= COLD);
+    let of_these = mean_of(batches.get(..unlike).unwrap_or_default());
+    let is_clear = (is_beyond && ratio_or_zero(difference, level).abs() >= COLD)
+        || (is_empty && ratio_or_zero(of_these, level) >= COLD);
     if is_clear { unlike } else { 0 }
 }
 
@@ -188,18 +188,18 @@ fn is_queueing(series: &Series, cut: usize, chance: Chance, judged: JudgedSeries
     let (before, after) = series.in_flight.split_at(cut.min(series.len()));
     let unknown = unknown_bins(chance, judged).min(before.len());
     let before = before.get(unknown..).unwrap_or_default();
-    let error = (chance.variance(before.len()) + chance.variance(after.len())).sqrt();
-    if ratio(mean(before) - mean(after), mean(after)) >= BEYOND * error {
+    let error = (chance.mean_variance(before.len()) + chance.mean_variance(after.len())).sqrt();
+    if ratio_or_zero(mean_of(before) - mean_of(after), mean_of(after)) >= BEYOND * error {
         return false;
     }
     let waits = series.ttft.values.get(cut..).unwrap_or_default();
-    let as_many = after.iter().zip(waits).filter(|(there, _)| **there >= mean(before));
+    let as_many = after.iter().zip(waits).filter(|(there, _)| **there >= mean_of(before));
     let waits: Vec<f64> = as_many.map(|(_, wait)| *wait).collect();
-    let waited = mean(series.ttft.values.get(unknown..cut).unwrap_or_default());
-    waits.len() < mser::BATCH || waited < (1.0 + COLD) * mean(&waits)
+    let waited = mean_of(series.ttft.values.get(unknown..cut).unwrap_or_default());
+    waits.len() < mser::BATCH || waited < (1.0 + COLD) * mean_of(&waits)
 }
 
-fn mean(values: &[f64]) -> f64 {
+fn mean_of(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
@@ -215,39 +215,39 @@ struct Chance {
 impl Chance {
     fn from_series(series: &Series) -> Self {
         let ends: f64 = series.completions.iter().map(|count| f64::from(*count)).sum();
-        let in_flight = mean(&series.in_flight);
+        let in_flight = mean_of(&series.in_flight);
         // Little's law.
         let residence = in_flight * series.len() as f64 / ends.max(1.0);
         Self { in_flight, residence }
     }
 
     /// That of a series; none for medians, whose requests are mostly not the same.
-    fn floor(self, name: &str) -> Option<Self> {
+    fn for_series(self, name: &str) -> Option<Self> {
         matches!(name, "in_flight" | "output_tokens_per_s").then_some(self)
     }
 
     /// Variance of the mean of this many bins, as a share of the square of the mean.
-    fn variance(self, bins: usize) -> f64 {
+    fn mean_variance(self, bins: usize) -> f64 {
         let shares = (2.0 * self.residence / bins.max(1) as f64).min(1.0);
         shares / self.in_flight.max(1.0)
     }
 
     /// Standard deviation of the drift that a straight line finds in this many bins, as a share.
-    fn drift(self, bins: usize) -> f64 {
-        (12.0 * self.variance(bins)).sqrt()
+    fn drift_sd(self, bins: usize) -> f64 {
+        (12.0 * self.mean_variance(bins)).sqrt()
     }
 }
 
-fn variance(values: &[f64]) -> f64 {
-    let mean = mean(values);
+fn variance_of(values: &[f64]) -> f64 {
+    let mean = mean_of(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     squares / values.len().saturating_sub(1).max(1) as f64
 }
 
 /// By how much dependence inflates the variance of a mean: twice the sum of the autocorrelations up
 /// to the first that noise would make, and one.
-fn dependence(values: &[f64]) -> f64 {
-    let (n, mean) = (values.len(), mean(values));
+fn dependence_inflation(values: &[f64]) -> f64 {
+    let (n, mean) = (values.len(), mean_of(values));
     let power: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     if power <= 0.0 {
         return 1.0;
@@ -262,18 +262,18 @@ fn dependence(values: &[f64]) -> f64 {
 
 /// Judges a span from the beginning of the load (or the end of its warm-up) to the end of the
 /// window.
-pub fn judge(series: &Series) -> Steadiness {
-    judge_of(series, JudgedSeries::All)
+pub fn judge_steadiness(series: &Series) -> Steadiness {
+    judge_series(series, JudgedSeries::All)
 }
 
 /// The same by TTFT and TPOT alone.
 pub(crate) fn judge_latencies(series: &Series) -> Steadiness {
-    judge_of(series, JudgedSeries::Latencies)
+    judge_series(series, JudgedSeries::Latencies)
 }
 
-fn judge_of(series: &Series, judged: JudgedSeries) -> Steadiness {
-    let series = &*dense(series);
-    let cut = cut_of(series, judged);
+fn judge_series(series: &Series, judged: JudgedSeries) -> Steadiness {
+    let series = &*densify(series);
+    let cut = cut_of_series(series, judged);
     let named = named_series(series, judged);
     if named.is_empty() {
         return Steadiness { state: SteadyAnswer::TooShort, cut, ..Steadiness::default() };
@@ -290,23 +290,23 @@ fn judge_of(series: &Series, judged: JudgedSeries) -> Steadiness {
         let beyond = if *name == "tpot" { BEYOND_NOISE } else { BEYOND };
         let place =
             SeriesStart { name, start_s, bin_s: series.bin.as_secs(), beyond: Some(beyond) };
-        found.extend(SeriesCourse::from_values(rest, place, chance.floor(name)));
+        found.extend(SeriesCourse::from_values(rest, place, chance.for_series(name)));
     }
     // Every series could double and still pass for chance.
     let is_blind = !found.iter().any(SeriesCourse::can_see);
-    let mut verdict = verdict(cut, never.as_deref(), found);
+    let mut verdict = steadiness_verdict(cut, never.as_deref(), found);
     let is_latency = |(name, _): &(&str, &[f64])| matches!(*name, "ttft" | "tpot");
     let has_latencies = !series.ttft.values.is_empty() || !series.tpot.values.is_empty();
     // Latencies of so few requests that most bins have none cannot be tested.
     let is_sparse = has_latencies && !named.iter().any(is_latency);
     if is_sparse || is_blind || (series.len() as f64) < LEAST_ANSWERS * chance.residence {
-        verdict.doubt();
+        verdict.mark_unseen();
     }
     verdict
 }
 
 /// The worst that was found decides.
-fn verdict(cut: Cut, never: Option<&str>, mut found: Vec<SeriesCourse>) -> Steadiness {
+fn steadiness_verdict(cut: Cut, never: Option<&str>, mut found: Vec<SeriesCourse>) -> Steadiness {
     // TPOT is the mandatory one: it is named first among equals.
     found.sort_by_key(|course| (course.trend.metric != "tpot", course.trend.metric.clone()));
     let wrong = found.iter().find(|course| course.shifts || course.drifts);
@@ -340,7 +340,7 @@ struct SeriesStart<'a> {
 
 /// How a column of numbers goes, of which nothing is known but their order. Places are counted in
 /// values.
-pub(crate) fn column(values: &[f64]) -> Option<SeriesCourse> {
+pub(crate) fn judge_column(values: &[f64]) -> Option<SeriesCourse> {
     SeriesCourse::from_values(
         values,
         SeriesStart { name: "column", start_s: 0.0, bin_s: 1.0, beyond: None },
@@ -368,29 +368,30 @@ impl SeriesCourse {
     }
 
     fn from_values(values: &[f64], place: SeriesStart<'_>, chance: Option<Chance>) -> Option<Self> {
-        let (blocks, step) = thin(values, BLOCKS);
-        let level = median(&blocks)?;
+        let (blocks, step) = average_neighbors(values, BLOCKS);
+        let level = median_of(&blocks)?;
         let test = mann_kendall(&blocks)?;
         let slope = theil_sen(&blocks)?;
         let drift = slope * (blocks.len() - 1) as f64;
         let line = |i: usize| slope * (i as f64 - (blocks.len() - 1) as f64 / 2.0);
         let around_line: Vec<f64> =
             blocks.iter().enumerate().map(|(i, value)| value - level - line(i)).collect();
-        let least = PRACTICAL.max(chance.map_or(0.0, |chance| BEYOND * chance.drift(values.len())));
-        let drift_share = ratio(drift, level);
+        let least =
+            PRACTICAL.max(chance.map_or(0.0, |chance| BEYOND * chance.drift_sd(values.len())));
+        let drift_share = ratio_or_zero(drift, level);
         let trend = Trend { metric: place.name.to_owned(), drift_share, p: test.p };
         // Either measure of dependence comes from a short series, and may miss it.
         let beyond = |factor: f64, around: &[f64]| {
-            let factor = factor.max(dependence(around)).max(1.0);
+            let factor = factor.max(dependence_inflation(around)).max(1.0);
             place.beyond.unwrap_or(BEYOND_NOISE * factor.sqrt())
         };
-        let noise = beyond(test.factor, &around_line) * variance(&around_line).sqrt();
+        let noise = beyond(test.factor, &around_line) * variance_of(&around_line).sqrt();
         let drifts = test.p < ALPHA && drift_share.abs() >= least && drift.abs() >= noise;
-        let least = least.max(ratio(noise, level));
+        let least = least.max(ratio_or_zero(noise, level));
 
         let place_of = pettitt(&blocks)?;
         let (before, after) = blocks.split_at(place_of.at);
-        let levels = median(before).zip(median(after));
+        let levels = median_of(before).zip(median_of(after));
         let Some((low, high)) = levels.filter(|_| before.len() >= 3 && after.len() >= 3) else {
             let none =
                 Self { trend, test, shift: None, pettitt: None, drifts, shifts: false, least };
@@ -398,21 +399,23 @@ impl SeriesCourse {
         };
         let around_step: Vec<f64> =
             before.iter().map(|value| value - low).chain(after.iter().map(|v| v - high)).collect();
-        let is_plain = (high - low).abs() >= PLAIN_STEP * variance(&around_step).sqrt();
+        let is_plain = (high - low).abs() >= PLAIN_STEP * variance_of(&around_step).sqrt();
         let factor = if is_plain { 1.0 } else { trend::hamed_rao(&around_step).max(1.0) };
         let p = trend::pettitt_p(place_of.k / factor.sqrt(), blocks.len() as f64);
-        let share = ratio(high - low, low);
+        let share = ratio_or_zero(high - low, low);
         let at_s = place.start_s + (place_of.at * step) as f64 * place.bin_s;
         let shift = Shift { metric: place.name.to_owned(), at_s, before: low, after: high, p };
         let half = chance.map_or(0.0, |chance| {
             BEYOND
-                * (chance.variance(before.len() * step) + chance.variance(after.len() * step))
-                    .sqrt()
+                * (chance.mean_variance(before.len() * step)
+                    + chance.mean_variance(after.len() * step))
+                .sqrt()
         });
         let is_step = p < ALPHA
             && share.abs() >= PRACTICAL.max(half)
-            && (high - low).abs() >= beyond(factor, &around_step) * variance(&around_step).sqrt();
-        let shifts = is_step && variance(&around_step) < variance(&around_line);
+            && (high - low).abs()
+                >= beyond(factor, &around_step) * variance_of(&around_step).sqrt();
+        let shifts = is_step && variance_of(&around_step) < variance_of(&around_line);
         let pettitt = Some(Pettitt { p, ..place_of });
         let drifts = drifts && !shifts;
         Some(Self { trend, test, shift: Some(shift), pettitt, drifts, shifts, least })

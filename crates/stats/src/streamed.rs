@@ -15,7 +15,7 @@ const NEARLY_ALL: f64 = 0.9;
 
 /// Whether an answer that was asked for as a stream came in one piece: as one object, or as events that
 /// a proxy held back to the end.
-pub(crate) fn came_whole(exchange: &Exchange) -> bool {
+pub(crate) fn arrived_in_one_piece(exchange: &Exchange) -> bool {
     let tokens = exchange.output_tokens.map_or(0, |count| count.n);
     match (exchange.stamps.first_token, exchange.stamps.last_token) {
         (None, Some(_)) => exchange.chunks.is_empty(),
@@ -27,24 +27,24 @@ pub(crate) fn came_whole(exchange: &Exchange) -> bool {
 }
 
 impl Requests {
-    fn whole_share(&self) -> f64 {
+    fn one_piece_share(&self) -> f64 {
         self.whole as f64 / self.ok.max(1) as f64
     }
 
     /// Whether this many answers came in one piece that nothing is known of when tokens came.
     pub fn is_partly_whole(&self) -> bool {
-        self.whole_share() > SOME
+        self.one_piece_share() > SOME
     }
 
     /// Whether nearly all did.
     pub fn is_whole(&self) -> bool {
-        self.whole_share() >= NEARLY_ALL
+        self.one_piece_share() >= NEARLY_ALL
     }
 }
 
 /// An SLO about when tokens came is not kept by answers that came in one piece, though none of them
 /// speaks against it.
-pub(crate) fn undecide(found: &mut SloSummary, asked: &Slo) {
+pub(crate) fn mark_undecided(found: &mut SloSummary, asked: &Slo) {
     if !asked.terms.iter().any(|term| term.metric.needs_stream()) {
         return;
     }

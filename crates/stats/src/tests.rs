@@ -21,14 +21,14 @@ use goodput_model::{
 
 use goodput_testkit::RecordBuilder;
 
-use crate::{Quality, RunFacts, RunState, Summary, analyse};
+use crate::{Quality, RunFacts, RunState, Summary, analyze_run};
 
 pub(crate) fn ms(ms: f64) -> Nanos {
     Nanos::from_secs_f64(ms / 1e3)
 }
 
 pub(crate) fn plan(duration: Option<u64>, num_requests: Option<u64>, warmup: LoadExtent) -> Plan {
-    let mut plan = goodput_testkit::plan();
+    let mut plan = goodput_testkit::test_plan();
     plan.load.mode = Mode::Open {
         rate: Rate::PerSecond(10.0),
         arrivals: ArrivalProcess::Constant,
@@ -88,7 +88,7 @@ pub(crate) fn summary(plan: &Plan, records: &[RequestRecord]) -> Summary {
 fn judged(plan: &Plan, records: &[RequestRecord], judgements: &[AnswerJudgement]) -> Summary {
     let facts = facts(RunState::Complete);
     let judgements = judgements.iter().copied();
-    analyse(plan, facts, || records.iter().cloned(), &health::observed(), judgements)
+    analyze_run(plan, facts, || records.iter().cloned(), &health::observed(), judgements)
 }
 
 fn severity_of(summary: &Summary, code: &str) -> Option<Severity> {

@@ -5,7 +5,7 @@ use goodput_model::{Caveat, CaveatCode, EndedBy, Goal, Nanos, Plan, RequestRecor
 use crate::cuts::Cuts;
 use crate::request::{Latencies, LatencyValue};
 use crate::summary::{GoalSummary, RunFacts, RunState, UntilSummary};
-use crate::watch::{LiveFigure, estimate, live};
+use crate::watch::{LiveFigure, estimate_figure, to_live_figure};
 
 /// Collects the values that the rule is about.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl UntilTally {
         let figures = self.goals.iter().zip(self.values).map(|(goal, mut values)| {
             values.sort_by_key(|value| value.0);
             let values: Vec<f64> = values.into_iter().map(|value| value.1).collect();
-            live(*goal, estimate(goal.figure, &values), window_s)
+            to_live_figure(*goal, estimate_figure(goal.figure, &values), window_s)
         });
         let figures: Vec<LiveFigure> = figures.collect();
         let goal = |figure: &LiveFigure| GoalSummary {
@@ -61,9 +61,9 @@ impl UntilTally {
 }
 
 /// What is known, and what was asked: for each figure that is not known well enough.
-pub(crate) fn caveat(figures: &[LiveFigure], run: &RunFacts) -> Option<Caveat> {
+pub(crate) fn until_caveat(figures: &[LiveFigure], run: &RunFacts) -> Option<Caveat> {
     let short: Vec<String> =
-        figures.iter().filter(|figure| !figure.is_enough()).map(shortfall).collect();
+        figures.iter().filter(|figure| !figure.is_enough()).map(shortfall_text).collect();
     if short.is_empty() || run.state == RunState::Unfinished {
         return None;
     }
@@ -85,7 +85,7 @@ pub(crate) fn caveat(figures: &[LiveFigure], run: &RunFacts) -> Option<Caveat> {
     })
 }
 
-fn shortfall(figure: &LiveFigure) -> String {
+fn shortfall_text(figure: &LiveFigure) -> String {
     let (title, asked) = (figure.goal.title(), figure.goal.percent());
     match (figure.within, figure.left_s) {
         _ if figure.is_queueing => format!(
@@ -95,7 +95,7 @@ fn shortfall(figure: &LiveFigure) -> String {
         (Some(within), Some(left)) if within > figure.goal.within => format!(
             "{title} is known to ±{:.1} %, not ±{asked} %; needs {} more",
             within * 100.0,
-            about(left)
+            rough_duration(left)
         ),
         (Some(_), _) => format!("{title} rests on {} requests, too few for it", figure.n),
         _ if figure.n == 0 => format!("{title} has no value"),
@@ -109,7 +109,7 @@ fn shortfall(figure: &LiveFigure) -> String {
 }
 
 /// A length of time as one says it: `about 40 s`, `about 4 min`.
-pub fn about(seconds: f64) -> String {
+pub fn rough_duration(seconds: f64) -> String {
     match seconds {
         s if s < 90.0 => format!("about {:.0} s", s.max(1.0)),
         s if s < 5400.0 => format!("about {:.0} min", s / 60.0),

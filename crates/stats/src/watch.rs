@@ -13,7 +13,7 @@ mod tests;
 
 use goodput_model::{EndedBy, Goal, MetricName, Nanos, Phase, Plan, RequestRecord, StopFigure};
 
-pub(crate) use estimate::{Estimate, estimate, fewest};
+pub(crate) use estimate::{Estimate, estimate_figure, fewest_values};
 use growth::{Tick, Ticks};
 use probe::Probe;
 
@@ -34,7 +34,7 @@ const USUAL: f64 = 0.1;
 
 /// What a run should know: the rules of `--until`, or p95 TTFT to ±10 % (E2E where answers come in
 /// one piece).
-pub fn goals(plan: &Plan) -> Vec<Goal> {
+pub fn watch_goals(plan: &Plan) -> Vec<Goal> {
     let metric = if plan.target.stream { MetricName::Ttft } else { MetricName::E2e };
     let usual = Goal { figure: StopFigure::Percentile(95.0), metric, within: USUAL };
     plan.measure.until.as_ref().map_or_else(|| vec![usual], |until| until.0.clone())
@@ -110,7 +110,7 @@ impl Watch {
     pub fn new(plan: &Plan) -> Self {
         let series = |goal| RuleSeries { goal, points: Vec::new(), seen: 0 };
         Self {
-            series: goals(plan).into_iter().map(series).collect(),
+            series: watch_goals(plan).into_iter().map(series).collect(),
             may_stop: plan.measure.until.is_some(),
             stream: plan.target.stream,
             floor: plan.measure.min_duration.map_or(Nanos::ZERO, Nanos::from),
@@ -166,37 +166,37 @@ impl Watch {
         if let Some(probe) = &mut self.probe {
             probe.tick(at, tick);
         }
-        self.look.backlog_per_s = self.ticks.growth();
+        self.look.backlog_per_s = self.ticks.queue_growth();
     }
 
     /// What is known at this instant.
     pub fn look(&mut self, at: Nanos) -> &Look {
         if at - self.looked >= APART && self.series.iter().any(RuleSeries::has_more) {
             self.looked = at;
-            self.look_anew(at);
+            self.refresh_look(at);
         }
-        self.look.end = self.probe.as_mut().and_then(|probe| probe.look(at));
+        self.look.end = self.probe.as_mut().and_then(|probe| probe.end_reason(at));
         &self.look
     }
 
-    fn look_anew(&mut self, at: Nanos) {
+    fn refresh_look(&mut self, at: Nanos) {
         // What was due later and has ended is what was fast: it would flatter.
         let horizon = at - self.longest;
         let elapsed = horizon - self.first_due.unwrap_or(horizon);
         let horizon_ms = u32::try_from(horizon.0 / 1_000_000).unwrap_or(u32::MAX);
-        let hanging = self.ticks.hanging(horizon.as_secs());
+        let hanging = self.ticks.in_flight_since(horizon.as_secs());
         let figure =
-            |series: &mut RuleSeries| series.figure(horizon_ms, elapsed.as_secs(), hanging);
+            |series: &mut RuleSeries| series.live_figure(horizon_ms, elapsed.as_secs(), hanging);
         self.look.figures = self.series.iter_mut().map(figure).collect();
         let holds = self.look.figures.iter().all(LiveFigure::is_enough);
         self.in_a_row = if holds { self.in_a_row + 1 } else { 0 };
-        let is_time = at - self.first_due.unwrap_or(at) >= self.floor.max(self.five_answers());
+        let is_time = at - self.first_due.unwrap_or(at) >= self.floor.max(self.five_answer_times());
         let is_calm = self.look.backlog_per_s.is_none();
         self.look.is_enough = self.may_stop && is_time && is_calm && self.in_a_row >= IN_A_ROW;
     }
 
     /// Five times p99 of what an answer takes: before that a queue has not shown what it can do.
-    fn five_answers(&mut self) -> Nanos {
+    fn five_answer_times(&mut self) -> Nanos {
         let rank = (self.took.len() as f64 * 0.99).ceil() as usize;
         let Some(place) = rank.checked_sub(1) else { return Nanos::ZERO };
         let p99 = *self.took.select_nth_unstable_by(place, f32::total_cmp).1;
@@ -207,7 +207,7 @@ impl Watch {
 impl LiveFigure {
     /// Whether it is known as well as asked, from as many values as it needs to stand for itself.
     pub fn is_enough(&self) -> bool {
-        self.is_narrow() && self.n >= self.fewest() && !self.is_queueing
+        self.is_narrow() && self.n >= self.fewest_values() && !self.is_queueing
     }
 
     /// Whether its interval is as narrow as asked.
@@ -216,8 +216,8 @@ impl LiveFigure {
     }
 
     /// The fewest values from which it stands for itself.
-    pub fn fewest(&self) -> u64 {
-        fewest(self.goal.figure)
+    pub fn fewest_values(&self) -> u64 {
+        fewest_values(self.goal.figure)
     }
 }
 
@@ -238,7 +238,7 @@ impl RuleSeries {
     }
 
     /// Requests that should have ended by now and hang count as never reached.
-    fn figure(&mut self, horizon_ms: u32, elapsed_s: f64, hanging: u64) -> LiveFigure {
+    fn live_figure(&mut self, horizon_ms: u32, elapsed_s: f64, hanging: u64) -> LiveFigure {
         self.seen = self.points.len();
         // Nearly in order already: requests end about as they begin.
         self.points.sort_by_key(|point| point.0);
@@ -246,12 +246,12 @@ impl RuleSeries {
         let hanging = std::iter::repeat_n(f64::INFINITY, hanging as usize);
         let values: Vec<f64> =
             self.points[..settled].iter().map(|point| point.1.into()).chain(hanging).collect();
-        live(self.goal, estimate(self.goal.figure, &values), elapsed_s)
+        to_live_figure(self.goal, estimate_figure(self.goal.figure, &values), elapsed_s)
     }
 }
 
 /// What an estimate says, and how much longer it takes at the present rate.
-pub(crate) fn live(goal: Goal, found: Option<Estimate>, elapsed_s: f64) -> LiveFigure {
+pub(crate) fn to_live_figure(goal: Goal, found: Option<Estimate>, elapsed_s: f64) -> LiveFigure {
     let Some(found) = found else {
         return LiveFigure {
             goal,
@@ -264,9 +264,9 @@ pub(crate) fn live(goal: Goal, found: Option<Estimate>, elapsed_s: f64) -> LiveF
         };
     };
     let Estimate { value, n, n_eff, is_queueing, .. } = found;
-    let within = found.within();
-    let by_width = found.times(goal.within);
-    let by_count = fewest(goal.figure) as f64 / n as f64;
+    let within = found.relative_half_width();
+    let by_width = found.sample_size_factor(goal.within);
+    let by_count = fewest_values(goal.figure) as f64 / n as f64;
     let more = by_width.map(|by_width| by_width.max(by_count));
     // More of the same does not help where requests wait for one another.
     let more = more.filter(|_| !is_queueing);

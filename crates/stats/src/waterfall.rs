@@ -29,7 +29,7 @@ type Request = (Nanos, [Nanos; PARTS.len()]);
 
 impl Waterfalls {
     pub(crate) fn add(&mut self, record: &RequestRecord) {
-        if let Some(parts) = parts(record).filter(|_| record.is_ok()) {
+        if let Some(parts) = request_parts(record).filter(|_| record.is_ok()) {
             let ttft = parts.iter().fold(Nanos::ZERO, |sum, part| sum + *part);
             self.0.push((ttft, parts));
         }
@@ -41,13 +41,13 @@ impl Waterfalls {
         // A tenth of all requests, around the middle one; the last hundredth.
         let (middle, half) = (n.checked_sub(1)? / 2, n / 20);
         Some(Waterfall {
-            median: band(&self.0[middle - half.min(middle)..=(middle + half).min(n - 1)]),
-            slowest: band(&self.0[n - n.div_ceil(100)..]),
+            median: waterfall_band(&self.0[middle - half.min(middle)..=(middle + half).min(n - 1)]),
+            slowest: waterfall_band(&self.0[n - n.div_ceil(100)..]),
         })
     }
 }
 
-fn band(requests: &[Request]) -> WaterfallBand {
+fn waterfall_band(requests: &[Request]) -> WaterfallBand {
     let n = requests.len() as f64;
     let mean = |part: &dyn Fn(&Request) -> Nanos| {
         requests.iter().map(|request| part(request).as_ms()).sum::<f64>() / n
@@ -65,7 +65,7 @@ fn band(requests: &[Request]) -> WaterfallBand {
 
 /// The parts of one request. Each instant is held between the one before it and the first token, so
 /// that the sum is exact even where the kernel saw an answer before our write had returned.
-fn parts(record: &RequestRecord) -> Option<[Nanos; PARTS.len()]> {
+fn request_parts(record: &RequestRecord) -> Option<[Nanos; PARTS.len()]> {
     let stamps = &record.exchange.stamps;
     let (begin, token) = (stamps.sent_first?, stamps.first_token?);
     let connect = stamps.connect;

@@ -46,12 +46,12 @@ impl Window {
 
     /// In which of the equal parts of the window an instant lies; the first and the last hold what
     /// is outside.
-    pub(crate) fn batch(self, at: Nanos) -> u8 {
-        (self.slice(at) / (SLICES / u16::from(BATCHES))) as u8
+    pub(crate) fn batch_of(self, at: Nanos) -> u8 {
+        (self.slice_of(at) / (SLICES / u16::from(BATCHES))) as u8
     }
 
     /// In which of the equal slices of the window an instant lies, likewise.
-    pub(crate) fn slice(self, at: Nanos) -> u16 {
+    pub(crate) fn slice_of(self, at: Nanos) -> u16 {
         let (into, whole) = (u128::from((at - self.start).0), (self.end - self.start).0);
         let slice = into * u128::from(SLICES) / u128::from(whole.max(1));
         u16::try_from(slice).unwrap_or(SLICES).min(SLICES - 1)
@@ -63,7 +63,7 @@ impl Window {
     }
 
     /// The window as a summary states it, with what an automatic warm-up cut.
-    pub(crate) fn summary(self, cut: Option<Cut>) -> WindowSummary {
+    pub(crate) fn to_summary(self, cut: Option<Cut>) -> WindowSummary {
         let kind = if self.is_makespan() { "makespan" } else { "steady" };
         WindowSummary {
             start_s: self.start.as_secs(),
@@ -105,7 +105,7 @@ impl Extremes {
     }
 
     /// The window that plan and records make.
-    pub(crate) fn window(&mut self, load: &Load, run: &RunFacts) -> Window {
+    pub(crate) fn find_window(&mut self, load: &Load, run: &RunFacts) -> Window {
         self.measured_ends.sort_unstable();
         let start = match load.warmup {
             LoadExtent::Time(time) => Nanos::from(time),
@@ -165,10 +165,10 @@ mod tests {
     fn instants_fall_into_twenty_parts() {
         let window = Window { start: Nanos(100), end: Nanos(300), kind: WindowKind::Time };
         let instants = [0, 100, 109, 110, 199, 200, 299, 300, 9_000, u64::MAX];
-        let batches = instants.map(|at| window.batch(Nanos(at)));
+        let batches = instants.map(|at| window.batch_of(Nanos(at)));
         assert_eq!(batches, [0, 0, 0, 1, 9, 10, 19, 19, 19, 19]);
         // A burst: all at one instant.
         let instant = Window { start: Nanos(100), end: Nanos(100), kind: WindowKind::Makespan };
-        assert_eq!(instant.batch(Nanos(100)), 0);
+        assert_eq!(instant.batch_of(Nanos(100)), 0);
     }
 }

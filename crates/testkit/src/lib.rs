@@ -4,7 +4,7 @@ mod plans;
 mod records;
 mod server;
 
-pub use plans::plan;
+pub use plans::test_plan;
 pub use records::{RecordBuilder, failure, token_chunk, usage};
 pub use server::{
     ArrivedRequest, LAST_CHUNK, STREAM_HEAD, Server, Step, answer, chunk, end_events, timed_stream,

@@ -10,10 +10,10 @@ use goodput_model::{
 
 /// Ten requests a second by a Poisson process, without an end and without a warm-up; prompts of 50
 /// tokens and answers of 10, streamed by the chat API.
-pub fn plan() -> Plan {
+pub fn test_plan() -> Plan {
     Plan {
         schema: Plan::SCHEMA.to_owned(),
-        target: target(),
+        target: test_target(),
         load: Load {
             seed: 1,
             duration: None,
@@ -40,7 +40,7 @@ pub fn plan() -> Plan {
     }
 }
 
-fn target() -> Target {
+fn test_target() -> Target {
     Target {
         url: "http://x".to_owned(),
         api: Api::Chat,

@@ -76,7 +76,7 @@ impl Server {
                 let (script, log) = (Arc::clone(&script), Arc::clone(&log));
                 std::thread::spawn(move || {
                     // The client going away is part of many scripts.
-                    let _ = play(&stream, connection, &log, &*script);
+                    let _ = play_steps(&stream, connection, &log, &*script);
                 });
             }
         });
@@ -99,7 +99,7 @@ impl Server {
     }
 }
 
-fn play(
+fn play_steps(
     stream: &TcpStream,
     connection: usize,
     log: &Mutex<Vec<ArrivedRequest>>,

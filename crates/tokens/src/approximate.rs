@@ -71,31 +71,31 @@ enum CharClass {
 }
 
 /// Tokens of this text, about.
-pub(crate) fn count(text: &str) -> u32 {
+pub(crate) fn estimate_tokens(text: &str) -> u32 {
     let mut cost = 0u64;
-    runs(text, |_, run| cost = cost.saturating_add(run));
+    for_each_run(text, |_, run| cost = cost.saturating_add(run));
     u32::try_from(cost.div_ceil(TOKEN)).unwrap_or(u32::MAX)
 }
 
 /// The runs of this text, and what each costs.
-pub(crate) fn runs<'a>(text: &'a str, mut take: impl FnMut(&'a str, u64)) {
+pub(crate) fn for_each_run<'a>(text: &'a str, mut take: impl FnMut(&'a str, u64)) {
     let mut before = CharClass::Space;
     let mut is_joined = false;
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let class = class(first);
-        let end = rest.find(|c| self::class(c) != class).unwrap_or(rest.len());
+        let class = class_of(first);
+        let end = rest.find(|c| class_of(c) != class).unwrap_or(rest.len());
         let (run, after) = rest.split_at(end);
-        let next = after.chars().next().map(self::class);
+        let next = after.chars().next().map(class_of);
         let length = run.chars().count() as u64;
         let joins = class == CharClass::Sign
             && length == 1
             && before != CharClass::Space
             && next == Some(CharClass::Letter);
         let cost = match class {
-            CharClass::Space => space(run, before, next),
-            CharClass::Letter if is_joined => JOINED + word(run, length),
-            CharClass::Letter => word(run, length),
+            CharClass::Space => space_cost(run, before, next),
+            CharClass::Letter if is_joined => JOINED + word_cost(run, length),
+            CharClass::Letter => word_cost(run, length),
             CharClass::Digit => length.div_ceil(DIGITS) * TOKEN,
             CharClass::Sign if joins => 0,
             CharClass::Sign => TOKEN + (length - 1) * SIGN,
@@ -111,7 +111,7 @@ pub(crate) fn runs<'a>(text: &'a str, mut take: impl FnMut(&'a str, u64)) {
     }
 }
 
-fn class(c: char) -> CharClass {
+fn class_of(c: char) -> CharClass {
     match c {
         _ if c.is_whitespace() => CharClass::Space,
         '0'..='9' => CharClass::Digit,
@@ -129,7 +129,7 @@ fn class(c: char) -> CharClass {
     }
 }
 
-fn word(run: &str, length: u64) -> u64 {
+fn word_cost(run: &str, length: u64) -> u64 {
     let accents = run.chars().filter(|c| !c.is_ascii()).count() as u64;
     let is_capital = |c: &char| c.is_ascii_uppercase();
     let humps = run.chars().zip(run.chars().skip(1));
@@ -141,7 +141,7 @@ fn word(run: &str, length: u64) -> u64 {
 
 /// A single space belongs to what follows it, unless that is a number; a line's end belongs to the
 /// sign before it; indentation is a token.
-fn space(run: &str, before: CharClass, next: Option<CharClass>) -> u64 {
+fn space_cost(run: &str, before: CharClass, next: Option<CharClass>) -> u64 {
     match run.rfind('\n') {
         Some(last) => {
             let is_free = before == CharClass::Sign;

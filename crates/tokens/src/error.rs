@@ -86,13 +86,13 @@ impl TokenizerError {
 }
 
 /// At most 80 characters of foreign text, none of which can move the cursor.
-pub(crate) fn excerpt(text: &str) -> String {
+pub(crate) fn safe_excerpt(text: &str) -> String {
     const MOST: usize = 80;
-    let shown: String = text.chars().take(MOST).flat_map(escaped).collect();
+    let shown: String = text.chars().take(MOST).flat_map(escape_char).collect();
     if text.chars().nth(MOST).is_some() { format!("{shown}…") } else { shown }
 }
 
-fn escaped(character: char) -> impl Iterator<Item = char> {
+fn escape_char(character: char) -> impl Iterator<Item = char> {
     let escape = character.is_control().then(|| character.escape_default());
     let plain = escape.is_none().then_some(character);
     escape.into_iter().flatten().chain(plain)

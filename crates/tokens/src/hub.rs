@@ -37,10 +37,10 @@ const MAX_PART: usize = 96;
 /// Whether this is `org/name` or `name` as the hub writes them.
 pub fn is_id(text: &str) -> bool {
     let parts: Vec<&str> = text.split('/').collect();
-    matches!(parts.len(), 1 | 2) && parts.iter().all(|part| is_part(part))
+    matches!(parts.len(), 1 | 2) && parts.iter().all(|part| is_valid_part(part))
 }
 
-fn is_part(part: &str) -> bool {
+fn is_valid_part(part: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let has_end = |end: char| part.starts_with(end) || part.ends_with(end);
     (1..=MAX_PART).contains(&part.len())
@@ -64,7 +64,8 @@ pub fn download_path(kind: RepoKind, id: &str, file: &str) -> Option<String> {
         RepoKind::Model => "",
         RepoKind::Dataset => "/datasets",
     };
-    (is_id(id) && is_file(file)).then(|| format!("{prefix}/{id}/resolve/main/{}", encoded(file)))
+    (is_id(id) && is_inside_name(file))
+        .then(|| format!("{prefix}/{id}/resolve/main/{}", encode_path(file)))
 }
 
 /// Path of the [`Listing`] of a repository at the hub; `None` if this is not an an ID.
@@ -73,7 +74,7 @@ pub fn listing_path(kind: RepoKind, id: &str) -> Option<String> {
 }
 
 /// Whether a file's name stays below its repository.
-fn is_file(file: &str) -> bool {
+fn is_inside_name(file: &str) -> bool {
     let is_normal = |component: Component| matches!(component, Component::Normal(_));
     !file.is_empty()
         && !file.ends_with('/')
@@ -82,7 +83,7 @@ fn is_file(file: &str) -> bool {
 }
 
 /// A file's name in a URL; its folders stay folders.
-fn encoded(file: &str) -> String {
+fn encode_path(file: &str) -> String {
     let one = |byte: u8| {
         if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
             char::from(byte).to_string()
@@ -134,18 +135,18 @@ impl HubCache {
 
     /// A file of a repository, from the snapshot of its main line, else from the newest that has it.
     pub fn find(&self, kind: RepoKind, id: &str, file: &str) -> Option<PathBuf> {
-        if !is_file(file) {
+        if !is_inside_name(file) {
             return None;
         }
-        let snapshots = self.snapshots(kind, id).into_iter();
+        let snapshots = self.snapshot_folders(kind, id).into_iter();
         snapshots.map(|snapshot| snapshot.join(file)).find(|path| path.is_file())
     }
 
     /// All files of a repository's snapshot with their paths, in the order of their names.
-    pub fn files(&self, kind: RepoKind, id: &str) -> Vec<PathBuf> {
+    pub fn list_files(&self, kind: RepoKind, id: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
-        if let Some(snapshot) = self.snapshots(kind, id).first() {
-            walk(snapshot, &mut found);
+        if let Some(snapshot) = self.snapshot_folders(kind, id).first() {
+            collect_files(snapshot, &mut found);
         }
         found.sort();
         found
@@ -153,28 +154,28 @@ impl HubCache {
 
     /// Where a downloaded file of this commit belongs; `None` if one of them is not a name of the
     /// hub's.
-    pub fn place(&self, kind: RepoKind, id: &str, commit: &str, file: &str) -> Option<PathBuf> {
-        let folder = self.folder(kind, id)?;
-        (is_commit(commit) && is_file(file))
+    pub fn file_path(&self, kind: RepoKind, id: &str, commit: &str, file: &str) -> Option<PathBuf> {
+        let folder = self.repo_folder(kind, id)?;
+        (is_commit(commit) && is_inside_name(file))
             .then(|| folder.join("snapshots").join(commit).join(file))
     }
 
     /// Says which commit the main line of a repository is at.
     pub fn write_ref(&self, kind: RepoKind, id: &str, commit: &str) -> io::Result<()> {
-        let folder = self.folder(kind, id).filter(|_| is_commit(commit));
+        let folder = self.repo_folder(kind, id).filter(|_| is_commit(commit));
         let refs = folder.ok_or(io::ErrorKind::InvalidInput)?.join("refs");
         fs::create_dir_all(&refs)?;
         fs::write(refs.join("main"), commit)
     }
 
     /// `models--org--name`.
-    fn folder(&self, kind: RepoKind, id: &str) -> Option<PathBuf> {
+    fn repo_folder(&self, kind: RepoKind, id: &str) -> Option<PathBuf> {
         is_id(id).then(|| self.root.join(format!("{}--{}", kind.name(), id.replace('/', "--"))))
     }
 
     /// Snapshots of a repository: that of the main line first, then the newest first.
-    fn snapshots(&self, kind: RepoKind, id: &str) -> Vec<PathBuf> {
-        let Some(folder) = self.folder(kind, id) else { return Vec::new() };
+    fn snapshot_folders(&self, kind: RepoKind, id: &str) -> Vec<PathBuf> {
+        let Some(folder) = self.repo_folder(kind, id) else { return Vec::new() };
         let main =
             goodput_files::read_text(&folder.join("refs/main"), MOST_SMALL).unwrap_or_default();
         let Ok(entries) = fs::read_dir(folder.join("snapshots")) else { return Vec::new() };
@@ -194,12 +195,12 @@ impl HubCache {
 
 /// Files below a folder. Files may be links, as the hub's client makes them; folders may not, so
 /// that no walk runs in a circle.
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+fn collect_files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk(&path, found);
+            collect_files(&path, found);
         } else if path.is_file() {
             found.push(path);
         }

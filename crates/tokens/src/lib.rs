@@ -31,4 +31,4 @@ mod walk;
 pub use approximate::TYPICAL_ERROR;
 pub use error::TokenizerError;
 pub use tokenizer::{BUILTIN, FILE_NAME, Tokenizer};
-pub use walk::{TextUnit, estimate};
+pub use walk::{TextUnit, estimate_tokens};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::approximate::{self, APPROXIMATE};
-use crate::error::{MAX_FILE_BYTES, TokenizerError, excerpt};
+use crate::error::{MAX_FILE_BYTES, TokenizerError, safe_excerpt};
 use crate::rules::JsonRules;
 use crate::vocabulary::Vocabulary;
 
@@ -41,7 +41,7 @@ impl Tokenizer {
     /// From a `tokenizer.json`, a folder that holds one, or a `.tiktoken` vocabulary.
     pub fn from_file(path: &Path) -> Result<Self, TokenizerError> {
         let file = if path.is_dir() { path.join(FILE_NAME) } else { path.to_owned() };
-        let bytes = read(&file)?;
+        let bytes = read_file(&file)?;
         let is_vocabulary = file.extension().is_some_and(|extension| extension == "tiktoken");
         let rules = if is_vocabulary {
             TokenRules::Vocabulary(Vocabulary::parse(&file, &bytes)?)
@@ -64,7 +64,7 @@ impl Tokenizer {
     /// Tokens of this text, without any that a model wants before or after it.
     pub fn count(&self, text: &str) -> Result<u32, TokenizerError> {
         match &self.rules {
-            TokenRules::Approximate => Ok(approximate::count(text)),
+            TokenRules::Approximate => Ok(approximate::estimate_tokens(text)),
             _ => self.encode(text).map(|ids| u32::try_from(ids.len()).unwrap_or(u32::MAX)),
         }
     }
@@ -79,11 +79,11 @@ impl Tokenizer {
             TokenRules::Json(rules) => rules.encode(text),
             TokenRules::Approximate => return Err(TokenizerError::NoIds),
         };
-        encoded.map_err(|why| self.refused(&why))
+        encoded.map_err(|why| self.encode_error(&why))
     }
 
-    fn refused(&self, why: &str) -> TokenizerError {
-        TokenizerError::Text { name: self.name.to_string(), why: excerpt(why) }
+    fn encode_error(&self, why: &str) -> TokenizerError {
+        TokenizerError::Text { name: self.name.to_string(), why: safe_excerpt(why) }
     }
 }
 
@@ -94,7 +94,7 @@ impl std::fmt::Debug for Tokenizer {
 }
 
 /// The whole file, if it is not too large.
-fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
+fn read_file(path: &Path) -> Result<Vec<u8>, TokenizerError> {
     let unreadable = |error: std::io::Error| TokenizerError::Unreadable {
         path: path.to_owned(),
         why: error.to_string(),

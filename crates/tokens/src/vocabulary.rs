@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tiktoken_rs::CoreBPE;
 
-use crate::error::{TokenizerError, excerpt};
+use crate::error::{TokenizerError, safe_excerpt};
 
 /// Where text is cut before pairs are merged, by what the file's name contains.
 const SPLITS: [(&str, &str); 5] = [
@@ -60,7 +60,7 @@ impl Vocabulary {
     /// The one of this name.
     pub(crate) fn builtin(name: &str) -> Option<Self> {
         let builtin = BUILTIN.iter().find(|builtin| builtin.name == name)?;
-        let unpacked = || Self::new(unpack(builtin.packed)?, split(name)?).ok();
+        let unpacked = || Self::new(unpack_ranks(builtin.packed)?, split_pattern(name)?).ok();
         builtin.unpacked.get_or_init(unpacked).clone()
     }
 
@@ -68,10 +68,10 @@ impl Vocabulary {
     pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, TokenizerError> {
         let malformed = |line, why| TokenizerError::Malformed { path: path.to_owned(), line, why };
         let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
-        let split = split(&name.unwrap_or_default())
+        let split = split_pattern(&name.unwrap_or_default())
             .ok_or_else(|| TokenizerError::UnknownSplit { path: path.to_owned() })?;
-        let ranks = ranks(bytes).map_err(|(line, why)| malformed(line, why))?;
-        Self::new(ranks, split).map_err(|why| malformed(1, excerpt(&why)))
+        let ranks = parse_ranks(bytes).map_err(|(line, why)| malformed(line, why))?;
+        Self::new(ranks, split).map_err(|why| malformed(1, safe_excerpt(&why)))
     }
 
     fn new(ranks: HashMap<Vec<u8>, u32>, split: &str) -> Result<Self, String> {
@@ -93,12 +93,12 @@ impl Vocabulary {
 }
 
 /// Where text is cut, by the name of the vocabulary.
-fn split(name: &str) -> Option<&'static str> {
+fn split_pattern(name: &str) -> Option<&'static str> {
     SPLITS.iter().find(|(part, _)| name.contains(part)).map(|(_, split)| *split)
 }
 
 /// Rank by token: each token lies behind its length, in the order of ranks.
-fn unpack(packed: &[u8]) -> Option<HashMap<Vec<u8>, u32>> {
+fn unpack_ranks(packed: &[u8]) -> Option<HashMap<Vec<u8>, u32>> {
     let bytes = miniz_oxide::inflate::decompress_to_vec(packed).ok()?;
     let mut rest = bytes.as_slice();
     let mut tokens = Vec::new();
@@ -111,7 +111,7 @@ fn unpack(packed: &[u8]) -> Option<HashMap<Vec<u8>, u32>> {
 }
 
 /// Rank by token, or the line and what is wrong with it.
-fn ranks(bytes: &[u8]) -> Result<HashMap<Vec<u8>, u32>, (usize, String)> {
+fn parse_ranks(bytes: &[u8]) -> Result<HashMap<Vec<u8>, u32>, (usize, String)> {
     let mut ranks = HashMap::new();
     let mut used = HashSet::new();
     let mut lines = 0;
@@ -122,10 +122,10 @@ fn ranks(bytes: &[u8]) -> Result<HashMap<Vec<u8>, u32>, (usize, String)> {
         }
         lines = index + 1;
         let wrong = |what: &str| {
-            let shown = excerpt(&String::from_utf8_lossy(&line[..line.len().min(80)]));
+            let shown = safe_excerpt(&String::from_utf8_lossy(&line[..line.len().min(80)]));
             (index + 1, format!("{what} in `{shown}`; expected a token in base64 and its rank"))
         };
-        let (token, rank) = pair(line).map_err(wrong)?;
+        let (token, rank) = parse_rank_line(line).map_err(wrong)?;
         if !used.insert(rank) {
             return Err(wrong("duplicate rank"));
         }
@@ -140,7 +140,7 @@ fn ranks(bytes: &[u8]) -> Result<HashMap<Vec<u8>, u32>, (usize, String)> {
     }
 }
 
-fn pair(line: &[u8]) -> Result<(Vec<u8>, u32), &'static str> {
+fn parse_rank_line(line: &[u8]) -> Result<(Vec<u8>, u32), &'static str> {
     let text = std::str::from_utf8(line).map_err(|_| "bytes that are not valid UTF-8")?;
     let (token, rank) = text.split_once(' ').ok_or("no rank")?;
     let token = STANDARD.decode(token).map_err(|_| "invalid base64")?;

@@ -24,7 +24,7 @@ pub enum TextUnit<'a> {
 
 impl TextUnit<'_> {
     /// What it costs in hundredths of a token.
-    pub fn cost(self) -> u64 {
+    pub fn cost_hundredths(self) -> u64 {
         match self {
             Self::Id(_) => approximate::TOKEN,
             Self::Run(_, cost) => cost,
@@ -36,16 +36,16 @@ impl Tokenizer {
     /// Takes a text unit by unit until it ends or `take` says no; returns the bytes that it came
     /// through. Texts that begin alike give units that begin alike. What the tokenizer refuses is
     /// estimated.
-    pub fn walk(&self, text: &str, mut take: impl FnMut(TextUnit<'_>) -> bool) -> usize {
+    pub fn walk_units(&self, text: &str, mut take: impl FnMut(TextUnit<'_>) -> bool) -> usize {
         let mut done = 0;
         while let Some(rest) = text.get(done..).filter(|rest| !rest.is_empty()) {
-            let piece = rest.get(..end(rest)).unwrap_or(rest);
+            let piece = rest.get(..first_piece_end(rest)).unwrap_or(rest);
             // Every unit of a piece is taken, so that what came through is whole.
             let mut goes_on = true;
             let mut each = |unit: TextUnit<'_>| goes_on &= take(unit);
             match self.encode(piece) {
                 Ok(ids) => ids.into_iter().for_each(|id| each(TextUnit::Id(id))),
-                Err(_) => estimated(piece, each),
+                Err(_) => walk_estimated(piece, each),
             }
             done += piece.len();
             if !goes_on {
@@ -57,12 +57,12 @@ impl Tokenizer {
 }
 
 /// Tokens of this text, about.
-pub fn estimate(text: &str) -> u32 {
-    approximate::count(text)
+pub fn estimate_tokens(text: &str) -> u32 {
+    approximate::estimate_tokens(text)
 }
 
 /// Where the first piece of a text ends.
-fn end(text: &str) -> usize {
+fn first_piece_end(text: &str) -> usize {
     if text.len() <= SOON {
         return text.len();
     }
@@ -82,8 +82,8 @@ fn end(text: &str) -> usize {
     text.len()
 }
 
-fn estimated(piece: &str, mut take: impl FnMut(TextUnit<'_>)) {
-    approximate::runs(piece, |run, cost| {
+fn walk_estimated(piece: &str, mut take: impl FnMut(TextUnit<'_>)) {
+    approximate::for_each_run(piece, |run, cost| {
         let length = run.chars().count() as u64;
         let (mut rest, mut done) = (run, 0);
         while !rest.is_empty() {
@@ -110,7 +110,10 @@ mod tests {
 
     fn cost(tokenizer: &Tokenizer, text: &str) -> u64 {
         let mut cost = 0;
-        assert_eq!(tokenizer.walk(text, |unit| (cost += unit.cost(), true).1), text.len());
+        assert_eq!(
+            tokenizer.walk_units(text, |unit| (cost += unit.cost_hundredths(), true).1),
+            text.len()
+        );
         cost
     }
 
@@ -131,7 +134,7 @@ mod tests {
             let tokenizer = tokenizer(name);
             let units = |text: &str| {
                 let mut units = Vec::new();
-                tokenizer.walk(text, |unit| (units.push(format!("{unit:?}")), true).1);
+                tokenizer.walk_units(text, |unit| (units.push(format!("{unit:?}")), true).1);
                 units
             };
             let (one, other) =
@@ -150,11 +153,11 @@ mod tests {
         let mut done = 0;
         let tokenizer = tokenizer("o200k_base");
         // 1,024 bytes hold 512 of them: after the first piece, no more.
-        let came = tokenizer.walk(&word, |_| (done += 1, false).1);
+        let came = tokenizer.walk_units(&word, |_| (done += 1, false).1);
         assert_eq!(came, 1_024);
         assert!(done > 0);
-        tokenizer.walk(&word, |unit| (most = most.max(unit.cost()), true).1);
+        tokenizer.walk_units(&word, |unit| (most = most.max(unit.cost_hundredths()), true).1);
         assert_eq!(most, 100);
-        assert_eq!(end("x"), 1);
+        assert_eq!(first_piece_end("x"), 1);
     }
 }

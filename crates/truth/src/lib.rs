@@ -15,8 +15,8 @@ mod thread;
 
 pub use numbers::{BoundedValues, Quantiles, Report, exponential_distance};
 pub use poller::{Poller, ReadySocket};
-pub use server::serve;
-pub use template::{DIGITS, instant, instants};
+pub use server::serve_until;
+pub use template::{DIGITS, instants_in, parse_instant};
 pub use thread::TruthServer;
 
 use goodput_model::Nanos;

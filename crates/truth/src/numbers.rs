@@ -87,7 +87,7 @@ pub(crate) struct Truth {
 }
 
 impl Truth {
-    pub(crate) fn arrival(&mut self, at: Nanos) {
+    pub(crate) fn add_arrival(&mut self, at: Nanos) {
         self.requests += 1;
         if self.arrivals.len() < KEPT {
             self.arrivals.push(at.0);

@@ -45,7 +45,7 @@ pub(crate) enum Route {
 }
 
 /// Looks at what has been received.
-pub(crate) fn progress(received: &[u8]) -> RequestProgress {
+pub(crate) fn request_progress(received: &[u8]) -> RequestProgress {
     let Some(end) = memmem::find(received, b"\r\n\r\n") else {
         let is_hopeless = received.len() > HEAD_LIMIT;
         return if is_hopeless {
@@ -61,7 +61,7 @@ pub(crate) fn progress(received: &[u8]) -> RequestProgress {
     }
     let Some(body) = received.get(end + 4..length) else { return RequestProgress::Needs(length) };
     let asked = match (head.method, head.path) {
-        (b"POST", _) => Route::Stream { tokens: tokens(body), usage: wants_usage(body) },
+        (b"POST", _) => Route::Stream { tokens: requested_tokens(body), usage: wants_usage(body) },
         (b"GET", b"/v1/models") => Route::Models,
         (b"GET", b"/health") => Route::Health,
         _ => Route::Unknown,
@@ -102,7 +102,7 @@ impl<'a> Head<'a> {
     }
 }
 
-fn tokens(body: &[u8]) -> u32 {
+fn requested_tokens(body: &[u8]) -> u32 {
     let number = |name: &[u8]| {
         let value = value_of(body, name)?;
         let digits = value.iter().take_while(|byte| byte.is_ascii_digit());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     fn asked(body: &str) -> Route {
-        match progress(&post("Host: x\r\n", body)) {
+        match request_progress(&post("Host: x\r\n", body)) {
             RequestProgress::Whole(request) => request.asked,
             other => panic!("{other:?}"),
         }
@@ -162,11 +162,13 @@ mod tests {
     fn a_request_is_whole_at_its_last_byte() {
         let bytes = post("", r#"{"max_tokens":7}"#);
         for cut in 0..bytes.len() {
-            let RequestProgress::Needs(need) = progress(&bytes[..cut]) else { panic!("at {cut}") };
+            let RequestProgress::Needs(need) = request_progress(&bytes[..cut]) else {
+                panic!("at {cut}")
+            };
             assert!(cut < need && need <= bytes.len());
         }
         let more = [bytes.as_slice(), b"POST"].concat();
-        let RequestProgress::Whole(request) = progress(&more) else { panic!() };
+        let RequestProgress::Whole(request) = request_progress(&more) else { panic!() };
         assert_eq!((request.length, request.closes), (bytes.len(), false));
     }
 
@@ -182,9 +184,9 @@ mod tests {
             &huge,
         ];
         for bytes in bad {
-            assert_eq!(progress(bytes), RequestProgress::Broken);
+            assert_eq!(request_progress(bytes), RequestProgress::Broken);
         }
-        let close = progress(b"GET /health HTTP/1.1\r\nConnection: Close\r\n\r\n");
+        let close = request_progress(b"GET /health HTTP/1.1\r\nConnection: Close\r\n\r\n");
         let RequestProgress::Whole(request) = close else { panic!() };
         assert_eq!((request.asked, request.closes), (Route::Health, true));
     }

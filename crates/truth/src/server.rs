@@ -13,7 +13,7 @@ use rustix::net::SocketFlags;
 use crate::Timing;
 use crate::numbers::{Report, Truth};
 use crate::poller::{Poller, ReadySocket};
-use crate::request::{HEAD_LIMIT, RequestProgress, Route, progress};
+use crate::request::{HEAD_LIMIT, RequestProgress, Route, request_progress};
 use crate::template::{self, HEAD, TokenTemplate};
 
 const LISTENER: u64 = 0;
@@ -31,8 +31,8 @@ const BATCH: usize = 8;
 const RECOVERY: Nanos = Nanos::from_millis(50);
 
 /// Serves on the calling thread until the instant has come, and says what really happened.
-pub fn serve(listener: TcpListener, timing: Timing, until: Nanos) -> io::Result<Report> {
-    goodput_clock::be_prompt();
+pub fn serve_until(listener: TcpListener, timing: Timing, until: Nanos) -> io::Result<Report> {
+    goodput_clock::request_prompt_wakeups();
     ServerLoop::new(listener, timing)?.run(Some(until))
 }
 
@@ -122,10 +122,10 @@ impl ServerLoop {
                 match ready.number {
                     LISTENER => self.accept()?,
                     STOP => return Ok(self.truth.report()),
-                    number => self.exchange(number, *ready),
+                    number => self.handle_ready(number, *ready),
                 }
             }
-            self.look_at_news();
+            self.continue_pending();
             self.write_due();
             let present = now();
             if until.is_some_and(|until| present >= until) {
@@ -142,7 +142,7 @@ impl ServerLoop {
         loop {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match rustix::net::accept_with(&self.listener, flags) {
-                Ok(socket) => self.welcome(TcpStream::from(socket))?,
+                Ok(socket) => self.add_connection(TcpStream::from(socket))?,
                 Err(rustix::io::Errno::AGAIN) => return Ok(()),
                 Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNABORTED) => {}
                 Err(_) => {
@@ -155,7 +155,7 @@ impl ServerLoop {
         }
     }
 
-    fn welcome(&mut self, stream: TcpStream) -> io::Result<()> {
+    fn add_connection(&mut self, stream: TcpStream) -> io::Result<()> {
         let number = self.next_number;
         self.next_number += 1;
         self.poller.add(&stream, number)?;
@@ -176,7 +176,7 @@ impl ServerLoop {
     }
 
     /// Takes what has come and sends what is left; the rest can wait.
-    fn exchange(&mut self, number: u64, ready: ReadySocket) {
+    fn handle_ready(&mut self, number: u64, ready: ReadySocket) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let received = if ready.readable { connection.read(&mut self.input) } else { Ok(()) };
         let sent = if ready.writable { connection.send_rest() } else { Ok(()) };
@@ -189,14 +189,14 @@ impl ServerLoop {
         }
     }
 
-    fn look_at_news(&mut self) {
+    fn continue_pending(&mut self) {
         for _ in 0..BATCH {
             let Some(number) = self.news.pop_front() else { return };
             let Some(connection) = self.connections.get_mut(&number) else { continue };
             connection.is_news = false;
             // An answer that waits for its instant is among the due ones already.
             let is_waiting = connection.answer.is_some() && !connection.watches_writes;
-            if !is_waiting && self.go_on(number).is_err() {
+            if !is_waiting && self.continue_connection(number).is_err() {
                 self.connections.remove(&number);
             }
         }
@@ -204,7 +204,7 @@ impl ServerLoop {
 
     /// Takes the next step of a connection: wait for its socket, wait for the next token's instant,
     /// or begin with the next request.
-    fn go_on(&mut self, number: u64) -> io::Result<()> {
+    fn continue_connection(&mut self, number: u64) -> io::Result<()> {
         let Some(connection) = self.connections.get_mut(&number) else { return Ok(()) };
         loop {
             if connection.is_blocked != connection.watches_writes {
@@ -235,7 +235,7 @@ impl ServerLoop {
                     usage,
                     last_write: None,
                 });
-                self.truth.arrival(arrived);
+                self.truth.add_arrival(arrived);
             }
         }
     }
@@ -247,7 +247,7 @@ impl ServerLoop {
                 return;
             }
             self.due.pop();
-            if self.write_token(number).and_then(|()| self.go_on(number)).is_err() {
+            if self.write_token(number).and_then(|()| self.continue_connection(number)).is_err() {
                 self.connections.remove(&number);
             }
         }
@@ -261,18 +261,18 @@ impl ServerLoop {
         let is_last = answer.left == 1;
         if is_last {
             self.last.clear();
-            self.last.extend(self.token.at(Nanos::ZERO));
-            self.last.extend(template::end(answer.tokens, answer.usage));
+            self.last.extend(self.token.with_instant(Nanos::ZERO));
+            self.last.extend(template::end_events(answer.tokens, answer.usage));
         }
         let at = now();
-        let token = self.token.at(at);
+        let token = self.token.with_instant(at);
         let bytes = if is_last {
             self.last[..token.len()].copy_from_slice(token);
             &self.last
         } else {
             token
         };
-        let written = write(stream, bytes)?;
+        let written = write_some(stream, bytes)?;
         *is_blocked = written < bytes.len();
         if written == 0 {
             // The token has not begun: it gets a new instant once there is room.
@@ -314,14 +314,14 @@ impl Connection {
         if self.received.is_empty() || self.received.len() < self.needs {
             return Ok(None);
         }
-        let request = match progress(&self.received) {
+        let request = match request_progress(&self.received) {
             RequestProgress::Whole(request) => request,
             RequestProgress::Needs(bytes) => {
                 self.needs = bytes;
                 return Ok(None);
             }
             RequestProgress::Broken => {
-                let _ = write(&self.stream, &template::page("400 Bad Request", "{}"));
+                let _ = write_some(&self.stream, &template::response_page("400 Bad Request", "{}"));
                 return Err(ErrorKind::InvalidData.into());
             }
         };
@@ -331,22 +331,22 @@ impl Connection {
         self.closes = request.closes;
         match request.asked {
             Route::Stream { .. } => self.send(HEAD)?,
-            Route::Models => self.send(&template::page("200 OK", MODELS))?,
-            Route::Health => self.send(&template::page("200 OK", "{}"))?,
-            Route::Unknown => self.send(&template::page("404 Not Found", "{}"))?,
+            Route::Models => self.send(&template::response_page("200 OK", MODELS))?,
+            Route::Health => self.send(&template::response_page("200 OK", "{}"))?,
+            Route::Unknown => self.send(&template::response_page("404 Not Found", "{}"))?,
         }
         Ok(Some(request.asked))
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let written = write(&self.stream, bytes)?;
+        let written = write_some(&self.stream, bytes)?;
         self.unsent.extend_from_slice(&bytes[written..]);
         self.is_blocked = !self.unsent.is_empty();
         Ok(())
     }
 
     fn send_rest(&mut self) -> io::Result<()> {
-        let written = write(&self.stream, &self.unsent)?;
+        let written = write_some(&self.stream, &self.unsent)?;
         self.unsent.drain(..written);
         self.is_blocked = !self.unsent.is_empty();
         Ok(())
@@ -356,7 +356,7 @@ impl Connection {
 const MODELS: &str = r#"{"object":"list","data":[{"id":"truth","object":"model","created":1794711920,"owned_by":"goodput"}]}"#;
 
 /// How many bytes the socket took, which may be none.
-fn write(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+fn write_some(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     if bytes.is_empty() {
         return Ok(0);
     }

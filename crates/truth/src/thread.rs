@@ -27,7 +27,7 @@ impl TruthServer {
         let signal = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
         let stop = Arc::clone(&signal);
         let thread = std::thread::Builder::new().name("truth".to_owned()).spawn(move || {
-            goodput_clock::be_prompt();
+            goodput_clock::request_prompt_wakeups();
             let server = ServerLoop::new(listener, timing)?;
             server.stop_on(&stop)?;
             server.run(None)

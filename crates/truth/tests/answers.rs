@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpStream};
 
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
-use goodput_truth::{Timing, TruthServer, instants};
+use goodput_truth::{Timing, TruthServer, instants_in};
 use serde_json::Value;
 
 const TIMING: Timing = Timing { ttft: Nanos::from_millis(5), itl: Nanos::from_millis(2) };
@@ -75,7 +75,7 @@ fn an_answer_has_the_tokens_asked_for_at_their_instants() {
         .unwrap();
     let body = answer(&mut stream);
     let done = now();
-    let written = instants(&text(&body));
+    let written = instants_in(&text(&body));
     assert_eq!(written.len(), 20);
     assert!(written.is_sorted());
     assert!(written[0] >= asked + TIMING.ttft && *written.last().unwrap() <= done);
@@ -104,13 +104,13 @@ fn a_request_may_come_in_pieces_and_a_connection_carry_two() {
     for byte in request(r#"{"max_tokens":3}"#).bytes() {
         stream.write_all(&[byte]).unwrap();
     }
-    assert_eq!(instants(&text(&answer(&mut stream))).len(), 3);
+    assert_eq!(instants_in(&text(&answer(&mut stream))).len(), 3);
     // The next two at once.
     let two = request(r#"{"max_tokens":4}"#) + &request(r#"{"max_completion_tokens": 5}"#);
     stream.write_all(two.as_bytes()).unwrap();
-    assert_eq!(instants(&text(&answer(&mut stream))).len(), 4);
+    assert_eq!(instants_in(&text(&answer(&mut stream))).len(), 4);
     let body = answer(&mut stream);
-    assert_eq!(instants(&text(&body)).len(), 5);
+    assert_eq!(instants_in(&text(&body)).len(), 5);
     assert!(!body.contains("usage"));
     assert_eq!(server.stop().unwrap().requests, 3);
 }
@@ -141,7 +141,7 @@ fn garbage_harms_no_client_else() {
     flood.write_all(request(r#"{"max_tokens":1000000}"#).as_bytes()).unwrap();
     while flood.write_all(&[b'y'; 10_000]).is_ok() {}
     drop(flood);
-    assert_eq!(instants(&text(&answer(&mut good))).len(), 30);
+    assert_eq!(instants_in(&text(&answer(&mut good))).len(), 30);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_reader_that_pauses_still_gets_a_whole_stream() {
     let received = String::from_utf8(received).unwrap();
     let contents: String =
         received.split("\"content\":\"").skip(1).map(|rest| &rest[..20]).collect();
-    let written = instants(&contents);
+    let written = instants_in(&contents);
     assert_eq!(written.len(), tokens);
     assert!(written.is_sorted());
 }

@@ -66,7 +66,7 @@ pub(crate) struct ResultFigures {
 
 impl ResultFigures {
     /// All of them, in the order in which they are declared.
-    pub(crate) fn in_order(&self) -> [Option<Shown>; 7] {
+    pub(crate) fn all_figures(&self) -> [Option<Shown>; 7] {
         let plain = |value: Option<f64>| value.map(|value| Shown { value, is_rough: false });
         [
             plain(self.rps),

@@ -14,18 +14,18 @@ const MOST_DEPTH: usize = 6;
 /// The state of a folder and everything in it, as a number that differs once a file has changed;
 /// none if it is not made of plain files and folders alone. Nothing that reads a folder that has
 /// one can be led out of it, or wait forever.
-pub(crate) fn fingerprint(folder: &Path) -> Option<u64> {
+pub(crate) fn folder_fingerprint(folder: &Path) -> Option<u64> {
     let mut names = 0;
-    below(folder, MOST_DEPTH, &mut names)
+    fingerprint_below(folder, MOST_DEPTH, &mut names)
 }
 
-fn below(folder: &Path, depth: usize, names: &mut usize) -> Option<u64> {
+fn fingerprint_below(folder: &Path, depth: usize, names: &mut usize) -> Option<u64> {
     let mut mark = 0u64;
     for entry in fs::read_dir(folder).ok()?.flatten() {
         *names += 1;
         let facts = entry.metadata().ok()?;
         let inside = match (facts.is_dir(), facts.is_file()) {
-            (true, _) if depth > 0 => below(&entry.path(), depth - 1, names)?,
+            (true, _) if depth > 0 => fingerprint_below(&entry.path(), depth - 1, names)?,
             (false, true) => 0,
             _ => return None,
         };

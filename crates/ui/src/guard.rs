@@ -6,7 +6,7 @@ use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
-use goodput_http::{HttpRequest, Method, is_host, names_this_machine};
+use goodput_http::{HttpRequest, Method, is_host, is_loopback_host};
 
 /// Decides who may ask.
 #[derive(Debug)]
@@ -44,35 +44,35 @@ impl Guard {
     pub(crate) fn new(is_loopback: bool, token: Option<&str>, port: u16) -> Self {
         let token = token.map(|token| HashedToken {
             itself: Sha256::digest(token).into(),
-            cookie: hex(&Sha256::digest(format!("goodput ui cookie\n{token}"))),
+            cookie: to_hex(&Sha256::digest(format!("goodput ui cookie\n{token}"))),
         });
         // Browsers do not tell ports apart.
         Self { is_loopback, token, cookie: format!("goodput-{port}") }
     }
 
-    pub(crate) fn rule(&self, request: &HttpRequest) -> Ruling {
+    pub(crate) fn admit(&self, request: &HttpRequest) -> Ruling {
         let Some(host) = request.header("host").filter(|host| is_host(host)) else {
             return Ruling::Refused("the Host header is missing or wrong");
         };
-        if self.is_loopback && !names_this_machine(host) {
+        if self.is_loopback && !is_loopback_host(host) {
             return Ruling::Refused("this site answers only to names of this machine");
         }
-        if request.method == Method::Post && !is_from_here(request, host) {
+        if request.method == Method::Post && !is_same_origin(request, host) {
             return Ruling::Refused("only pages of this site may change anything");
         }
         let Some(token) = &self.token else { return Ruling::Welcome };
-        let of_cookie = |value: &str| is_same(value.as_bytes(), token.cookie.as_bytes());
-        let of_token = |value: &str| is_same(&Sha256::digest(value), &token.itself);
+        let of_cookie = |value: &str| constant_time_eq(value.as_bytes(), token.cookie.as_bytes());
+        let of_token = |value: &str| constant_time_eq(&Sha256::digest(value), &token.itself);
         let bearer =
             request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-        if request.asked("token").is_some_and(of_token) && request.method != Method::Post {
+        if request.query_value("token").is_some_and(of_token) && request.method != Method::Post {
             let Self { cookie, .. } = self;
             let value = &token.cookie;
             return Ruling::Admitted {
                 cookie: format!("{cookie}={value}; Path=/; HttpOnly; SameSite=Lax"),
             };
         }
-        if request.cookies(&self.cookie).any(of_cookie) || bearer.is_some_and(of_token) {
+        if request.cookie_values(&self.cookie).any(of_cookie) || bearer.is_some_and(of_token) {
             Ruling::Welcome
         } else {
             Ruling::Stranger
@@ -81,7 +81,7 @@ impl Guard {
 }
 
 /// Whether a browser says that the question comes from one of our pages.
-fn is_from_here(request: &HttpRequest, host: &str) -> bool {
+fn is_same_origin(request: &HttpRequest, host: &str) -> bool {
     let own = |origin: &str| {
         let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
         rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host))
@@ -89,17 +89,17 @@ fn is_from_here(request: &HttpRequest, host: &str) -> bool {
     let site = request.header("sec-fetch-site");
     request.header("origin").is_some_and(own)
         && site.is_none_or(|site| site == "same-origin")
-        && (site.is_some() || !request.has("sec-fetch-site"))
+        && (site.is_some() || !request.has_header("sec-fetch-site"))
 }
 
 /// Compares in a time that does not tell where two texts differ.
-pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub(crate) fn constant_time_eq(one: &[u8], other: &[u8]) -> bool {
     let differ = one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b));
     one.len() == other.len() && std::hint::black_box(differ) == 0
 }
 
 /// In hexadecimal.
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
@@ -108,8 +108,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// 32 random bytes in hexadecimal, for tokens and keys.
-pub fn secret() -> io::Result<String> {
+pub fn random_secret() -> io::Result<String> {
     let mut bytes = [0; 32];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hex(&bytes))
+    Ok(to_hex(&bytes))
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::Entry;
 use crate::read;
-use crate::walk::{FRESH, places};
+use crate::walk::{FRESH, find_results};
 
 /// The file in the folder of runs.
 pub(crate) const FILE: &str = ".goodput-index.json";
@@ -90,7 +90,7 @@ impl Index {
     pub(crate) fn open(folder: &Path, anew: bool) -> io::Result<Self> {
         let root = fs::canonicalize(folder)?;
         fs::read_dir(&root)?;
-        let indexed = if anew { Vec::new() } else { saved(&root).unwrap_or_default() };
+        let indexed = if anew { Vec::new() } else { read_index_file(&root).unwrap_or_default() };
         let mut index = Self { root, indexed, in_memory: false, fresh: FRESH };
         // A folder that we may only read has its index in memory.
         index.in_memory = index.save().is_err();
@@ -99,7 +99,7 @@ impl Index {
 
     /// One in memory that trusts every time stamp.
     #[cfg(test)]
-    pub(crate) fn trusting(folder: &Path) -> Self {
+    pub(crate) fn in_memory(folder: &Path) -> Self {
         let root = fs::canonicalize(folder).unwrap();
         Self { root, indexed: Vec::new(), in_memory: true, fresh: Duration::ZERO }
     }
@@ -119,7 +119,7 @@ impl Index {
         let known = self.indexed.drain(..).map(|known| (known.entry.id.clone(), known));
         let mut known: HashMap<String, Indexed> = known.collect();
         let mut changed = 0;
-        for place in places(&self.root, self.fresh) {
+        for place in find_results(&self.root, self.fresh) {
             // What is too new to tell has no stamp.
             let is_same = |known: &Indexed| !place.stamp.is_empty() && known.stamp == place.stamp;
             let entry = if let Some(known) = known.remove(&place.id).filter(is_same) {
@@ -127,9 +127,9 @@ impl Index {
                 Entry { path: place.path, kind: place.kind, ..known.entry }
             } else {
                 changed += 1;
-                read::entry(&self.root, &place)
+                read::read_entry(&self.root, &place)
             };
-            let text = searched(&entry);
+            let text = search_text(&entry);
             self.indexed.push(Indexed { stamp: place.stamp, entry, text });
         }
         self.indexed.sort_by(|a, b| {
@@ -192,14 +192,14 @@ impl Index {
 }
 
 /// What the file holds, if it is whole and of this version.
-fn saved(root: &Path) -> Option<Vec<Indexed>> {
+fn read_index_file(root: &Path) -> Option<Vec<Indexed>> {
     let bytes = read_inside(&root.join(FILE), MOST_FILE).ok()?;
     let saved: IndexFile<Vec<Indexed>> = serde_json::from_slice(&bytes).ok()?;
     (saved.format == FORMAT).then_some(saved.indexed)
 }
 
 /// What a search looks through.
-fn searched(entry: &Entry) -> String {
+fn search_text(entry: &Entry) -> String {
     let parts = [
         &entry.name,
         &entry.target,

@@ -7,12 +7,12 @@
 //!   that goes on is seen through its logs (`watch`). Nothing in a request is a path: results are named
 //!   by ids that only the index can turn into folders.
 //!
-//! A terminal gets the same entries as a list ([`list`]).
+//! A terminal gets the same entries as a list ([`list_results`]).
 //!
 //! Folders may come from strangers. Nothing is followed out of the folder of runs, only plain files are
 //! opened, and a result that cannot be read is listed with less to say.
 //!
-//! This crate never prints and never exits: [`serve`] tells its caller what happens ([`ServeEvent`]).
+//! This crate never prints and never exits: [`serve_results`] tells its caller what happens ([`ServeEvent`]).
 
 mod entry;
 mod files;
@@ -29,7 +29,7 @@ mod site;
 mod walk;
 mod watch;
 
-pub use guard::secret;
-pub use listing::{Listed, list, list_text};
-pub use serve::{Options, ServeEvent, UiError, serve};
+pub use guard::random_secret;
+pub use listing::{Listed, list_results, list_text};
+pub use serve::{Options, ServeEvent, UiError, serve_results};
 pub use site::Render;

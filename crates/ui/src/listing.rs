@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::entry::Entry;
 use crate::read;
-use crate::walk::places;
+use crate::walk::find_results;
 
 /// A result in a folder of results. All of its texts may be foreign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,11 +35,11 @@ pub struct Listed {
 
 /// Every result in a folder of results, the newest first. Nothing is written there, and links are not
 /// followed.
-pub fn list(folder: &Path) -> Vec<Listed> {
-    let places = places(folder, Duration::ZERO);
+pub fn list_results(folder: &Path) -> Vec<Listed> {
+    let places = find_results(folder, Duration::ZERO);
     let listed = |place| {
         let Entry { kind, started, state, verdict, target, model, load, path, .. } =
-            read::entry(folder, &place);
+            read::read_entry(folder, &place);
         let path = folder.join(path);
         Listed { path, kind: kind.name(), started, state, verdict, target, model, load }
     };
@@ -59,9 +59,9 @@ pub fn list_text(folder: &Path, all: &[Listed]) -> String {
         .left("folder", 0, |one| one.path.display().to_string())
         .table;
     let table = Table { above: table.title.clone(), is_natural: true, ..table };
-    let sections = vec![Section::bare().with(Block::Table(table))];
+    let sections = vec![Section::untitled().with(Block::Table(table))];
     let page = Document { sections, keeps_long_lines: true, ..Document::default() };
-    text::page(&page, Detail::Full)
+    text::render_page(&page, Detail::Full)
 }
 
 impl Listed {
@@ -95,12 +95,12 @@ mod tests {
         save(&at("nightly/a"), 3, "void\\u001b[2J");
         save(&at("b"), 2, "suspect");
         fs::create_dir(at("empty")).unwrap();
-        let all = list(root.path());
+        let all = list_results(root.path());
         let paths: Vec<&Path> = all.iter().map(|one| one.path.as_path()).collect();
         assert_eq!(paths, [at("nightly/a"), at("b"), at("z")]);
         let page = list_text(root.path(), &all);
         assert!(page.starts_with("3 results in ") && page.lines().count() == 5, "{page}");
         assert!(!page.contains('\u{1b}'), "{page:?}");
-        assert_eq!(list(&at("empty")), []);
+        assert_eq!(list_results(&at("empty")), []);
     }
 }

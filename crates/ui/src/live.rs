@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::read;
-use crate::walk::below;
+use crate::walk::subfolders;
 
 /// What was not written for so long is not going on.
 const QUIET_S: f64 = 20.0;
@@ -17,21 +17,21 @@ pub(crate) fn live_folder(folder: &Path) -> Option<PathBuf> {
     if read::is_running(folder) {
         return Some(folder.to_owned());
     }
-    let mut runs = below(&folder.join("points"));
-    runs.extend(below(&folder.join("warm-up")));
-    for configuration in below(&folder.join("configurations")) {
-        runs.extend(below(&configuration.join("points")));
+    let mut runs = subfolders(&folder.join("points"));
+    runs.extend(subfolders(&folder.join("warm-up")));
+    for configuration in subfolders(&folder.join("configurations")) {
+        runs.extend(subfolders(&configuration.join("points")));
     }
     let is_repeat = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"repeat-"))
     };
-    runs.extend(below(folder).into_iter().filter(is_repeat));
+    runs.extend(subfolders(folder).into_iter().filter(is_repeat));
     let changed = |path: &PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
     runs.into_iter().filter(|run| read::is_running(run)).max_by_key(changed)
 }
 
 /// Seconds since something was written in a folder where something may go on.
-pub(crate) fn quiet_s(folder: &Path) -> f64 {
+pub(crate) fn seconds_since_write(folder: &Path) -> f64 {
     let run = live_folder(folder).unwrap_or_else(|| folder.to_owned());
     let logs = ["requests.log", "server.log", "manifest.json"].map(|name| run.join(name));
     let own = ["asks.jsonl", "points", "summary.json"].map(|name| folder.join(name));
@@ -44,6 +44,6 @@ pub(crate) fn quiet_s(folder: &Path) -> f64 {
 }
 
 /// Whether a folder whose files say that something goes on in it was written lately.
-pub(crate) fn is_written(folder: &Path) -> bool {
-    quiet_s(folder) < QUIET_S
+pub(crate) fn is_written_lately(folder: &Path) -> bool {
+    seconds_since_write(folder) < QUIET_S
 }

@@ -62,9 +62,9 @@ impl Notes {
     pub(crate) const SCHEMA: &'static str = "goodput.notes/1";
 
     /// From what was typed: tags with commas between them.
-    pub(crate) fn typed(tags: &str, text: &str) -> Result<Self, NotesError> {
+    pub(crate) fn parse(tags: &str, text: &str) -> Result<Self, NotesError> {
         let mut own: Vec<String> = Vec::new();
-        for tag in tags.split(',').map(tidy).filter(|tag| !tag.is_empty()) {
+        for tag in tags.split(',').map(clean_tag).filter(|tag| !tag.is_empty()) {
             if tag.chars().count() > LONGEST_TAG {
                 return Err(NotesError::TooMuch);
             }
@@ -81,11 +81,11 @@ impl Notes {
 
     /// Those of a folder; none if there are none, or they cannot be read.
     pub(crate) fn read(folder: &Path) -> Self {
-        Self::kept(folder).unwrap_or_default()
+        Self::read_existing(folder).unwrap_or_default()
     }
 
     /// Those of a folder; none without a file, or with an empty one.
-    fn kept(folder: &Path) -> Result<Self, NotesError> {
+    fn read_existing(folder: &Path) -> Result<Self, NotesError> {
         match read_inside(&folder.join(NOTES), MOST_FILE) {
             Ok(bytes) if bytes.is_empty() => Ok(Self::default()),
             Ok(bytes) => serde_json::from_slice(&bytes)
@@ -97,7 +97,7 @@ impl Notes {
     }
 
     /// What tells these from others.
-    pub(crate) fn mark(&self) -> String {
+    pub(crate) fn version_mark(&self) -> String {
         let bytes = serde_json::to_vec(self).unwrap_or_default();
         short_hash(&bytes)
     }
@@ -105,7 +105,7 @@ impl Notes {
     /// Keeps them in a folder, whole or not at all, unless its notes are not those with this mark
     /// any more, or cannot be read.
     pub(crate) fn write(&self, folder: &Path, was: &str) -> Result<(), NotesError> {
-        if Self::kept(folder)?.mark() != was {
+        if Self::read_existing(folder)?.version_mark() != was {
             return Err(NotesError::Changed);
         }
         let kept = NotesFile { schema: Self::SCHEMA.to_owned(), notes: self.clone() };
@@ -134,7 +134,7 @@ pub(crate) fn short_hash(bytes: &[u8]) -> String {
 }
 
 /// Without line ends and other marks that no tag needs.
-fn tidy(tag: &str) -> String {
+fn clean_tag(tag: &str) -> String {
     let text: String = tag.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -13,8 +13,8 @@ pub(crate) use overlay::overlay_page;
 pub(crate) use run::run_page;
 
 use goodput_document::Tone;
-use goodput_document::number::cell;
-use goodput_document::render::pieces::class;
+use goodput_document::number::cell_number;
+use goodput_document::render::pieces::tone_class;
 use goodput_document::svg::TONES;
 
 use crate::entry::{CurvePoint, Entry, Shown};
@@ -95,11 +95,11 @@ pub(crate) const MOST_CURVES: usize = TONES;
 
 /// A figure with its mark.
 fn figure_text(figure: Shown) -> String {
-    format!("{}{}", if figure.is_rough { "~" } else { "" }, cell(figure.value))
+    format!("{}{}", if figure.is_rough { "~" } else { "" }, cell_number(figure.value))
 }
 
 /// A text as part of a URL's query.
-fn query(text: &str) -> String {
+fn encode_query(text: &str) -> String {
     use std::fmt::Write;
     text.bytes().fold(String::new(), |mut out, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -114,7 +114,7 @@ fn query(text: &str) -> String {
 
 /// The class of a verdict, which its word says as well.
 fn verdict_class(verdict: &str) -> &'static str {
-    class(verdict_tone(verdict))
+    tone_class(verdict_tone(verdict))
 }
 
 fn verdict_tone(verdict: &str) -> Tone {

@@ -44,13 +44,13 @@ struct SummaryParts {
 }
 
 /// What lies at a place.
-pub(crate) fn entry(root: &Path, place: &ResultsRoot) -> Entry {
+pub(crate) fn read_entry(root: &Path, place: &ResultsRoot) -> Entry {
     let folder = root.join(&place.path);
-    let summary = summary(&folder);
+    let summary = read_summary(&folder);
     let mut entry = Entry {
         id: place.id.clone(),
         path: place.path.clone(),
-        name: clip(&if place.path.as_os_str().is_empty() {
+        name: clip_text(&if place.path.as_os_str().is_empty() {
             root.file_name().unwrap_or_default().to_string_lossy()
         } else {
             place.path.to_string_lossy()
@@ -62,19 +62,19 @@ pub(crate) fn entry(root: &Path, place: &ResultsRoot) -> Entry {
         model: String::new(),
         workload: String::new(),
         load: String::new(),
-        verdict: text(&summary.verdict),
+        verdict: clean_text(&summary.verdict),
         says: String::new(),
         figures: ResultFigures::default(),
         notes: Notes::read(&folder),
-        curves: curves::from_summary(place.kind, &folder, &summary),
+        curves: curves::curves_from_summary(place.kind, &folder, &summary),
     };
     match place.kind {
-        ArtifactKind::Run => run(&mut entry, &folder, &summary),
-        ArtifactKind::Repeats => repeats(&mut entry, &folder, &summary),
-        ArtifactKind::Sweep => sweep(&mut entry, &folder, &summary),
-        ArtifactKind::Sweeps => sweeps(&mut entry, &folder, &summary),
-        ArtifactKind::Comparison => comparison(&mut entry, &summary),
-        ArtifactKind::Shadow => shadow(&mut entry, &folder, &summary),
+        ArtifactKind::Run => read_run(&mut entry, &folder, &summary),
+        ArtifactKind::Repeats => read_repeats(&mut entry, &folder, &summary),
+        ArtifactKind::Sweep => read_sweep(&mut entry, &folder, &summary),
+        ArtifactKind::Sweeps => read_sweeps(&mut entry, &folder, &summary),
+        ArtifactKind::Comparison => read_comparison(&mut entry, &summary),
+        ArtifactKind::Shadow => read_shadow(&mut entry, &folder, &summary),
     }
     // A result of a campaign that goes on is written now and then.
     if entry.state == "unfinished" || (entry.state.is_empty() && entry.verdict.is_empty()) {
@@ -85,46 +85,50 @@ pub(crate) fn entry(root: &Path, place: &ResultsRoot) -> Entry {
 
 /// Whether a run's manifest says that it goes on; it may have been killed.
 pub(crate) fn is_running(folder: &Path) -> bool {
-    manifest(folder)["state"] == "running"
+    read_manifest(folder)["state"] == "running"
 }
 
-fn summary(folder: &Path) -> SummaryParts {
+fn read_summary(folder: &Path) -> SummaryParts {
     let bytes = read_inside(&folder.join("summary.json"), MOST_SUMMARY).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-fn manifest(folder: &Path) -> Value {
+fn read_manifest(folder: &Path) -> Value {
     let bytes = read_inside(&folder.join("manifest.json"), MOST_SMALL).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-fn toml(path: &Path) -> Value {
+fn read_toml(path: &Path) -> Value {
     read_toml_inside(path).unwrap_or_default()
 }
 
-fn run(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
-    let (manifest, facts) = (manifest(folder), &summary.run);
-    entry.started = text(&manifest["started"]);
-    entry.state = text(&manifest["state"]);
-    let asked = |name: &str| first([text(&facts[name]), text(&manifest["target"][name])]);
-    entry.target = first([text(&facts["target"]), text(&manifest["target"]["url"])]);
+fn read_run(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
+    let (manifest, facts) = (read_manifest(folder), &summary.run);
+    entry.started = clean_text(&manifest["started"]);
+    entry.state = clean_text(&manifest["state"]);
+    let asked = |name: &str| {
+        first_non_empty([clean_text(&facts[name]), clean_text(&manifest["target"][name])])
+    };
+    entry.target =
+        first_non_empty([clean_text(&facts["target"]), clean_text(&manifest["target"]["url"])]);
     entry.model = asked("model");
-    entry.workload = text(&facts["workload"]);
-    entry.load = load(&summary.load);
+    entry.workload = clean_text(&facts["workload"]);
+    entry.load = load_text(&summary.load);
     if entry.workload.is_empty() || entry.load.is_empty() {
-        let plan = toml(&folder.join("plan.toml"));
-        let words = [entry.workload.clone(), text(&plan["workload"]["name"])];
-        entry.workload = first(words);
-        entry.load = first([entry.load.clone(), planned(&plan["load"]["mode"])]);
+        let plan = read_toml(&folder.join("plan.toml"));
+        let words = [entry.workload.clone(), clean_text(&plan["workload"]["name"])];
+        entry.workload = first_non_empty(words);
+        entry.load =
+            first_non_empty([entry.load.clone(), planned_load_text(&plan["load"]["mode"])]);
     }
-    figures(&mut entry.figures, summary);
-    let state = text(&summary.slo["state"]);
+    read_figures(&mut entry.figures, summary);
+    let state = clean_text(&summary.slo["state"]);
     if !state.is_empty() {
         entry.says = format!("SLO {}", state.replace('_', " "));
     }
 }
 
-fn figures(figures: &mut ResultFigures, summary: &SummaryParts) {
+fn read_figures(figures: &mut ResultFigures, summary: &SummaryParts) {
     let percentile = |metric: &str, which: &str| {
         shown_percentile(&summary.metrics[metric]["percentiles"][which])
     };
@@ -154,17 +158,19 @@ fn shown_percentile(percentile: &Value) -> Option<Shown> {
     Some(Shown { value, is_rough })
 }
 
-fn repeats(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
+fn read_repeats(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     let facts = &summary.run;
-    let begun = manifest(&folder.join("repeat-1"));
-    entry.started = first([text(&facts["started"]), text(&begun["started"])]);
-    entry.state = run_state(entry);
-    entry.target = first([text(&facts["target"]), text(&begun["target"]["url"])]);
-    entry.model = first([text(&facts["model"]), text(&begun["target"]["model"])]);
-    entry.workload = text(&facts["workload"]);
+    let begun = read_manifest(&folder.join("repeat-1"));
+    entry.started = first_non_empty([clean_text(&facts["started"]), clean_text(&begun["started"])]);
+    entry.state = state_of_runs(entry);
+    entry.target =
+        first_non_empty([clean_text(&facts["target"]), clean_text(&begun["target"]["url"])]);
+    entry.model =
+        first_non_empty([clean_text(&facts["model"]), clean_text(&begun["target"]["model"])]);
+    entry.workload = clean_text(&facts["workload"]);
     let runs = summary.runs.len();
-    let load = text(&summary.load);
-    entry.load = if runs > 0 { clip(&format!("{load} × {runs}")) } else { load };
+    let load = clean_text(&summary.load);
+    entry.load = if runs > 0 { clip_text(&format!("{load} × {runs}")) } else { load };
     let mean = |name: &str| summary.headlines[name]["mean"].as_f64();
     let time = |name: &str| mean(name).map(|value| Shown { value, is_rough: false });
     entry.figures = ResultFigures {
@@ -178,14 +184,14 @@ fn repeats(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     };
 }
 
-fn sweep(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
-    sweep_facts(entry, &summary.sweep);
+fn read_sweep(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
+    read_sweep_facts(entry, &summary.sweep);
     if entry.target.is_empty() {
-        asked(entry, &toml(&folder.join("sweep.toml")));
+        read_request(entry, &read_toml(&folder.join("sweep.toml")));
     }
-    entry.load = levels(&summary.plan, &summary.points);
-    entry.figures = answer(&summary.points, &summary.goodput);
-    let (state, slo) = (text(&summary.goodput["state"]), text(&summary.goodput["slo"]));
+    entry.load = levels_text(&summary.plan, &summary.points);
+    entry.figures = figures_at_answer(&summary.points, &summary.goodput);
+    let (state, slo) = (clean_text(&summary.goodput["state"]), clean_text(&summary.goodput["slo"]));
     entry.says = match state.as_str() {
         "" => String::new(),
         "found" => format!("keeps {slo}"),
@@ -193,93 +199,94 @@ fn sweep(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
         "unreachable" => format!("no load meets {slo}"),
         _ => format!("undecided whether {slo} is met"),
     };
-    entry.says = clip(&entry.says);
+    entry.says = clip_text(&entry.says);
 }
 
-fn sweeps(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
+fn read_sweeps(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
     let best = summary.best.as_u64().and_then(|at| summary.configurations.get(at as usize));
     let any = best.or_else(|| summary.configurations.iter().find(|one| one["sweep"].is_object()));
     if let Some(one) = any {
         let sweep = &one["sweep"];
-        sweep_facts(entry, &sweep["sweep"]);
+        read_sweep_facts(entry, &sweep["sweep"]);
         let points = sweep["points"].as_array().cloned().unwrap_or_default();
-        entry.figures = answer(&points, &sweep["goodput"]);
+        entry.figures = figures_at_answer(&points, &sweep["goodput"]);
         entry.says = match best {
-            Some(one) => clip(&format!("best: {}", curves::values(&one["values"]))),
-            None => text(&summary.because),
+            Some(one) => clip_text(&format!("best: {}", curves::values_text(&one["values"]))),
+            None => clean_text(&summary.because),
         };
     }
     if entry.target.is_empty() {
-        asked(entry, &toml(&folder.join("sweep.toml")));
+        read_request(entry, &read_toml(&folder.join("sweep.toml")));
     }
     let count = summary.configurations.len();
     entry.load = if count > 0 { format!("{count} configurations") } else { String::new() };
-    entry.state = run_state(entry);
+    entry.state = state_of_runs(entry);
 }
 
-fn comparison(entry: &mut Entry, summary: &SummaryParts) {
+fn read_comparison(entry: &mut Entry, summary: &SummaryParts) {
     let facts = &summary.comparison;
-    entry.started = text(&facts["started"]);
-    entry.state = text(&facts["state"]);
-    entry.workload = text(&facts["workload"]);
+    entry.started = clean_text(&facts["started"]);
+    entry.state = clean_text(&facts["state"]);
+    entry.workload = clean_text(&facts["workload"]);
     let all = |name: &str| {
         let mut some: Vec<String> = Vec::new();
         for side in &summary.sides {
-            let one = text(&side[name]);
+            let one = clean_text(&side[name]);
             if !one.is_empty() && !some.contains(&one) {
                 some.push(one);
             }
         }
-        clip(&some.join(" against "))
+        clip_text(&some.join(" against "))
     };
-    entry.target = first([all("target"), all("name")]);
+    entry.target = first_non_empty([all("target"), all("name")]);
     entry.model = all("model");
     let words: Vec<String> = summary.design["levels"]
         .as_array()
-        .map(|levels| levels.iter().map(curves::level).collect())
+        .map(|levels| levels.iter().map(curves::level_text).collect())
         .unwrap_or_default();
-    entry.load = clip(&words.join(", "));
-    entry.says = text(&summary.outcome).replace('_', " ");
+    entry.load = clip_text(&words.join(", "));
+    entry.says = clean_text(&summary.outcome).replace('_', " ");
 }
 
-fn shadow(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
-    comparison(entry, summary);
-    let asked = toml(&folder.join("shadow.toml"));
-    entry.started = first([entry.started.clone(), text(&asked["started"])]);
+fn read_shadow(entry: &mut Entry, folder: &Path, summary: &SummaryParts) {
+    read_comparison(entry, summary);
+    let asked = read_toml(&folder.join("shadow.toml"));
+    entry.started = first_non_empty([entry.started.clone(), clean_text(&asked["started"])]);
     if entry.target.is_empty() {
-        let targets = [0, 1].map(|side| text(&asked["sides"][side]["target"]));
-        entry.target = clip(&targets.join(" against "));
+        let targets = [0, 1].map(|side| clean_text(&asked["sides"][side]["target"]));
+        entry.target = clip_text(&targets.join(" against "));
     }
-    let share = asked["share"].as_f64().map(|share| format!("{} % of live", number(share * 100.0)));
+    let share =
+        asked["share"].as_f64().map(|share| format!("{} % of live", number_text(share * 100.0)));
     entry.load = share.unwrap_or_default();
-    entry.workload = first([entry.workload.clone(), "live traffic".to_owned()]);
+    entry.workload = first_non_empty([entry.workload.clone(), "live traffic".to_owned()]);
 }
 
 /// The state of many runs that do not say it: what has a verdict is over.
-fn run_state(entry: &Entry) -> String {
+fn state_of_runs(entry: &Entry) -> String {
     let state = if entry.verdict.is_empty() { "running" } else { "complete" };
     state.to_owned()
 }
 
-fn sweep_facts(entry: &mut Entry, facts: &Value) {
-    entry.started = text(&facts["started"]);
-    entry.state = text(&facts["state"]);
-    entry.target = text(&facts["target"]);
-    entry.model = text(&facts["model"]);
-    entry.workload = text(&facts["workload"]);
+fn read_sweep_facts(entry: &mut Entry, facts: &Value) {
+    entry.started = clean_text(&facts["started"]);
+    entry.state = clean_text(&facts["state"]);
+    entry.target = clean_text(&facts["target"]);
+    entry.model = clean_text(&facts["model"]);
+    entry.workload = clean_text(&facts["workload"]);
 }
 
 /// What is known of a campaign before there is a result.
-fn asked(entry: &mut Entry, asked: &Value) {
+fn read_request(entry: &mut Entry, asked: &Value) {
     let plan = &asked["plan"];
-    entry.target = text(&plan["target"]["url"]);
-    entry.model = text(&plan["target"]["model"]);
-    entry.workload = text(&plan["workload"]["name"]);
+    entry.target = clean_text(&plan["target"]["url"]);
+    entry.model = clean_text(&plan["target"]["model"]);
+    entry.workload = clean_text(&plan["workload"]["name"]);
 }
 
 /// What a sweep says at its answer; what was beyond that does not count. Without an SLO: the
 /// most that points of the curve reached.
-fn answer(points: &[Value], goodput: &Value) -> ResultFigures {
+fn figures_at_answer(points: &[Value], goodput: &Value) -> ResultFigures {
     let level = |point: &&Value| curves::level_number(&point["ask"]["level"]);
     // Levels pass through files, so the last digit does not make another level.
     let is_at = |point: &&Value, at: f64| {
@@ -289,7 +296,7 @@ fn answer(points: &[Value], goodput: &Value) -> ResultFigures {
     let is_meant =
         |point: &&Value| !is_asked || confirmed.is_some_and(|confirmed| is_at(point, confirmed));
     let most = |name: &str| {
-        let own = points.iter().filter(|point| curves::counts(point)).filter(is_meant);
+        let own = points.iter().filter(|point| curves::is_on_curve(point)).filter(is_meant);
         own.filter_map(|point| point["figures"][name].as_f64()).reduce(f64::max)
     };
     let confirmed_rps = goodput["confirmed_rps"].as_f64();
@@ -302,61 +309,61 @@ fn answer(points: &[Value], goodput: &Value) -> ResultFigures {
 }
 
 /// The levels of a sweep in a few words, by the points that its page counts.
-fn levels(plan: &Value, points: &[Value]) -> String {
+fn levels_text(plan: &Value, points: &[Value]) -> String {
     let level = |point: &Value| curves::level_number(&point["ask"]["level"]);
     let measured: Vec<f64> =
-        points.iter().filter(|point| curves::counts(point)).filter_map(level).collect();
+        points.iter().filter(|point| curves::is_on_curve(point)).filter_map(level).collect();
     let low = measured.iter().copied().reduce(f64::min);
     let high = measured.iter().copied().reduce(f64::max);
     let unit = if plan["axis"] == "rate" { "/s" } else { " users" };
     match low.zip(high) {
         Some((low, high)) => {
-            format!("{}–{}{unit}, {} points", number(low), number(high), measured.len())
+            format!("{}–{}{unit}, {} points", number_text(low), number_text(high), measured.len())
         }
         None => String::new(),
     }
 }
 
 /// The load of a run that is over.
-fn load(load: &Value) -> String {
-    let arrivals = text(&load["arrivals"]);
+fn load_text(load: &Value) -> String {
+    let arrivals = clean_text(&load["arrivals"]);
     let rate = load["offered_rps"].as_f64();
-    let words = match (text(&load["mode"]).as_str(), rate, load["concurrency"].as_u64()) {
+    let words = match (clean_text(&load["mode"]).as_str(), rate, load["concurrency"].as_u64()) {
         ("", ..) => String::new(),
         (_, _, Some(users)) => format!("{users} users"),
-        (_, Some(rate), _) => format!("{}/s {arrivals}", number(rate)),
-        (mode, ..) => format!("{mode} {}", text(&load["shape"])),
+        (_, Some(rate), _) => format!("{}/s {arrivals}", number_text(rate)),
+        (mode, ..) => format!("{mode} {}", clean_text(&load["shape"])),
     };
-    clip(words.trim_end())
+    clip_text(words.trim_end())
 }
 
 /// The load of a plan.
-fn planned(mode: &Value) -> String {
-    let arrivals = text(&mode["arrivals"]);
-    let words = match (text(&mode["kind"]).as_str(), mode["concurrency"].as_u64()) {
+fn planned_load_text(mode: &Value) -> String {
+    let arrivals = clean_text(&mode["arrivals"]);
+    let words = match (clean_text(&mode["kind"]).as_str(), mode["concurrency"].as_u64()) {
         (_, Some(users)) => format!("{users} users"),
-        ("open", _) => format!("{} {arrivals}", text(&mode["rate"])),
+        ("open", _) => format!("{} {arrivals}", clean_text(&mode["rate"])),
         (kind, _) => kind.to_owned(),
     };
-    clip(words.trim_end())
+    clip_text(words.trim_end())
 }
 
 /// With at most two digits behind the point, and none that say nothing.
-fn number(value: f64) -> String {
+fn number_text(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn text(value: &Value) -> String {
-    clip(value.as_str().unwrap_or_default())
+fn clean_text(value: &Value) -> String {
+    clip_text(value.as_str().unwrap_or_default())
 }
 
-fn first(texts: [String; 2]) -> String {
+fn first_non_empty(texts: [String; 2]) -> String {
     let [one, other] = texts;
     if one.is_empty() { other } else { one }
 }
 
-fn clip(text: &str) -> String {
+fn clip_text(text: &str) -> String {
     if text.chars().nth(LONGEST).is_none() {
         return text.to_owned();
     }

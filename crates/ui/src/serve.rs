@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-use crate::guard::{Guard, secret};
+use crate::guard::{Guard, random_secret};
 use crate::index::Index;
 use crate::site::{LIMITS, Render, ResultsSite};
 
@@ -63,7 +63,7 @@ pub enum UiError {
 }
 
 /// Serves a folder of runs on threads of its own until the process ends.
-pub fn serve(
+pub fn serve_results(
     options: &Options,
     render: Render,
     tell: &mut dyn FnMut(&ServeEvent),
@@ -77,12 +77,16 @@ pub fn serve(
     let refused = |error| UiError::Listen(options.listen, error);
     let listener = TcpListener::bind(options.listen).map_err(refused)?;
     let address = listener.local_addr()?;
-    let is_loopback = goodput_http::is_of_this_machine(address.ip());
-    let given = options.token_file.as_deref().map(token_in).transpose()?;
+    let is_loopback = goodput_http::is_local_only(address.ip());
+    let given = options.token_file.as_deref().map(read_token).transpose()?;
     let is_new = given.is_none() && !is_loopback;
-    let token = if is_new { Some(secret()?) } else { given };
+    let token = if is_new { Some(random_secret()?) } else { given };
     let guard = Guard::new(is_loopback, token.as_deref(), address.port());
-    goodput_http::start(ResultsSite::new(index, guard, secret()?, render), LIMITS, listener)?;
+    goodput_http::start_server(
+        ResultsSite::new(index, guard, random_secret()?, render),
+        LIMITS,
+        listener,
+    )?;
     let place = if address.ip().is_unspecified() {
         format!("HOST:{}", address.port())
     } else {
@@ -94,7 +98,7 @@ pub fn serve(
     Ok(())
 }
 
-fn token_in(path: &Path) -> Result<String, UiError> {
+fn read_token(path: &Path) -> Result<String, UiError> {
     let text = goodput_files::read_stream(path, MOST_TOKEN)
         .map_err(|error| UiError::TokenFile(path.to_owned(), error))?;
     let token = text.trim();

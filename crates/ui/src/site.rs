@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use goodput_clock::now;
-use goodput_document::render::page::{SCRIPT, STYLE, policy};
+use goodput_document::render::page::{SCRIPT, STYLE, content_security_policy};
 use goodput_http::{ClientLimit, HttpLimits, HttpReply, HttpRequest, Method, Response, Site};
 use goodput_model::Nanos;
 use goodput_record::ArtifactKind;
 
 use crate::entry::{Entry, ResultCurve};
-use crate::files::fingerprint;
-use crate::guard::{Guard, Ruling, is_same};
+use crate::files::folder_fingerprint;
+use crate::guard::{Guard, Ruling, constant_time_eq};
 use crate::index::{Index, Query};
-use crate::live::is_written;
+use crate::live::is_written_lately;
 use crate::notes::{MOST_NOTES, Notes, NotesError};
 use crate::page_cache::PageCache;
 use crate::pages::{
     MOST_CURVES, Overlay, OverlayCurve, ResultList, ResultRow, RunPage, VIEW_SCRIPT, VIEW_STYLE,
     list_page, message_page, overlay_page, run_page, token_page,
 };
-use crate::watch::watch;
+use crate::watch::stream_live;
 
 /// Rows of a page.
 const PAGE: usize = 100;
@@ -112,8 +112,8 @@ impl ResultsSite {
         runs
     }
 
-    fn list(&self, request: &HttpRequest) -> Response {
-        let asked = |name: &str| request.asked(name).unwrap_or_default().to_owned();
+    fn list_response(&self, request: &HttpRequest) -> Response {
+        let asked = |name: &str| request.query_value(name).unwrap_or_default().to_owned();
         let (words, kind, verdict) = (asked("q"), asked("kind"), asked("verdict"));
         let query = Query {
             words: words.clone(),
@@ -126,7 +126,7 @@ impl ResultsSite {
         let found = runs.index.find(&query);
         let listed = |entry: Entry| {
             let folder = runs.index.folder(&entry);
-            row(entry, folder.as_deref())
+            result_row(entry, folder.as_deref())
         };
         let list = ResultList {
             folder: runs.index.root().display().to_string(),
@@ -141,9 +141,9 @@ impl ResultsSite {
         Response::html("200 OK", list_page(&list))
     }
 
-    fn overlay(&self, request: &HttpRequest) -> Response {
+    fn overlay_response(&self, request: &HttpRequest) -> Response {
         let among = |name: &str, words: [&'static str; 3]| {
-            let asked = request.asked(name).unwrap_or_default();
+            let asked = request.query_value(name).unwrap_or_default();
             words.into_iter().find(|word| *word == asked)
         };
         let metric = among("metric", ["ttft", "tpot", "e2e"]).unwrap_or("ttft");
@@ -178,36 +178,37 @@ impl ResultsSite {
                 (entry, folder)
             })
         };
-        found.map_or_else(|| missing().into(), |(entry, folder)| make(entry, folder))
+        found.map_or_else(|| not_found_response().into(), |(entry, folder)| make(entry, folder))
     }
 
-    fn run(&self, entry: Entry, folder: Option<&Path>) -> Response {
-        Response::html("200 OK", run_page(&self.about(entry, folder)))
+    fn run_response(&self, entry: Entry, folder: Option<&Path>) -> Response {
+        Response::html("200 OK", run_page(&self.run_page_of(entry, folder)))
     }
 
-    fn about(&self, entry: Entry, folder: Option<&Path>) -> RunPage {
-        let (mark, key) = (entry.notes.mark(), self.key.clone());
-        RunPage { row: row(entry, folder), mark, key, problem: None, theirs: None }
+    fn run_page_of(&self, entry: Entry, folder: Option<&Path>) -> RunPage {
+        let (mark, key) = (entry.notes.version_mark(), self.key.clone());
+        RunPage { row: result_row(entry, folder), mark, key, problem: None, theirs: None }
     }
 
     /// What goes on in a folder, as it happens.
-    fn live(&self, entry: Entry, folder: Option<PathBuf>) -> HttpReply {
-        let is_on = folder.filter(|folder| row(entry, Some(folder)).is_live);
+    fn live_reply(&self, entry: Entry, folder: Option<PathBuf>) -> HttpReply {
+        let is_on = folder.filter(|folder| result_row(entry, Some(folder)).is_live);
         let Some(folder) = is_on else { return Response::text("204 No Content").into() };
-        let Some(seat) = self.watchers.take(WATCHERS) else {
+        let Some(seat) = self.watchers.acquire(WATCHERS) else {
             return Response::text("503 Service Unavailable").into();
         };
         let write = move |stream: &mut TcpStream| {
             let _seat = seat;
-            watch(stream, &folder)
+            stream_live(stream, &folder)
         };
         let start = Response::new("200 OK", "text/event-stream", "retry: 2000\n\n");
         HttpReply::Stream { start, write: Box::new(write) }
     }
 
     /// The result's own page, made from its data. The one that was saved with it is not looked at.
-    fn report(&self, folder: Option<PathBuf>) -> Response {
-        let sound = folder.and_then(|folder| fingerprint(&folder).map(|mark| (folder, mark)));
+    fn report_response(&self, folder: Option<PathBuf>) -> Response {
+        let sound =
+            folder.and_then(|folder| folder_fingerprint(&folder).map(|mark| (folder, mark)));
         let Some((folder, mark)) = sound else {
             let words = "Its folder contains links or other files that are not plain files.";
             return Response::html("403 Forbidden", message_page("No report", words));
@@ -216,7 +217,7 @@ impl ResultsSite {
             Some(page) => Ok(page),
             None => match self.making.try_lock() {
                 // A request that waited here would take a connection from the others.
-                Err(TryLockError::WouldBlock) => return one_at_a_time(),
+                Err(TryLockError::WouldBlock) => return busy_response(),
                 _one => (self.render)(&folder).inspect(|page| {
                     self.pages.keep(&folder, mark, page);
                 }),
@@ -224,30 +225,33 @@ impl ResultsSite {
         };
         match page {
             // Should words of a stranger ever get through: they cannot act for the reader.
-            Ok(page) => Response::html("200 OK", page).with(
+            Ok(page) => Response::html("200 OK", page).with_header(
                 "Content-Security-Policy",
-                &format!("{}; frame-ancestors 'none'; sandbox allow-scripts", policy()),
+                &format!(
+                    "{}; frame-ancestors 'none'; sandbox allow-scripts",
+                    content_security_policy()
+                ),
             ),
             Err(failed) => Response::html("404 Not Found", message_page("No report", &failed)),
         }
     }
 
     /// Keeps tags and notes.
-    fn note(&self, request: &HttpRequest, entry: Entry, folder: Option<PathBuf>) -> Response {
-        let Some(form) = request.form() else {
+    fn save_notes(&self, request: &HttpRequest, entry: Entry, folder: Option<PathBuf>) -> Response {
+        let Some(form) = request.parse_form() else {
             return Response::text("415 Unsupported Media Type");
         };
         let typed = |name: &str| {
             let found = form.iter().find(|(own, _)| own == name);
             found.map(|(_, value)| value.as_str()).unwrap_or_default()
         };
-        if !is_same(typed("key").as_bytes(), self.key.as_bytes()) {
+        if !constant_time_eq(typed("key").as_bytes(), self.key.as_bytes()) {
             let words = "This form belongs to a view that has ended. Go back, reload the page, and \
                          save your text from there.";
             return Response::html("403 Forbidden", message_page("Not saved", words));
         }
-        let Some(folder) = folder else { return missing() };
-        let kept = Notes::typed(typed("tags"), typed("notes")).and_then(|notes| {
+        let Some(folder) = folder else { return not_found_response() };
+        let kept = Notes::parse(typed("tags"), typed("notes")).and_then(|notes| {
             // One at a time, also among those who send at once.
             let mut runs = self.index.lock().unwrap_or_else(PoisonError::into_inner);
             notes.write(&folder, typed("mark"))?;
@@ -259,12 +263,12 @@ impl ResultsSite {
             Ok(()) => Response::see_other(&format!("/run/{}", entry.id)),
             Err(problem) => {
                 let tags = typed("tags").split(',').map(|tag| tag.trim().to_owned()).collect();
-                let mut about = self.about(entry, Some(&folder));
+                let mut about = self.run_page_of(entry, Some(&folder));
                 typed("mark").clone_into(&mut about.mark);
                 if matches!(problem, NotesError::Changed) {
                     // A user who submits again has seen these on this page.
                     let theirs = Notes::read(&folder);
-                    about.mark = theirs.mark();
+                    about.mark = theirs.version_mark();
                     about.theirs = Some(theirs);
                 }
                 let text = typed("notes").replace("\r\n", "\n");
@@ -278,12 +282,15 @@ impl ResultsSite {
 
 impl Site for ResultsSite {
     fn check(&self, request: &HttpRequest) -> Result<(), Response> {
-        match self.guard.rule(request) {
+        match self.guard.admit(request) {
             Ruling::Welcome => {}
             Ruling::Admitted { cookie } => {
-                let answer =
-                    Response::see_other(if is_known(&request.path) { &request.path } else { "/" });
-                return Err(answer.with("Set-Cookie", &cookie));
+                let answer = Response::see_other(if is_known_path(&request.path) {
+                    &request.path
+                } else {
+                    "/"
+                });
+                return Err(answer.with_header("Set-Cookie", &cookie));
             }
             Ruling::Stranger => return Err(Response::html("401 Unauthorized", token_page())),
             Ruling::Refused(why) => {
@@ -293,8 +300,8 @@ impl Site for ResultsSite {
         let is_form = request.path.starts_with("/run/") && request.path.ends_with("/notes");
         match (request.method, is_form) {
             (Method::Get | Method::Head, false) | (Method::Post, true) => Ok(()),
-            (_, true) => Err(Response::text("405 Method Not Allowed").with("Allow", "POST")),
-            _ => Err(Response::text("405 Method Not Allowed").with("Allow", "GET, HEAD")),
+            (_, true) => Err(Response::text("405 Method Not Allowed").with_header("Allow", "POST")),
+            _ => Err(Response::text("405 Method Not Allowed").with_header("Allow", "GET, HEAD")),
         }
     }
 
@@ -303,32 +310,37 @@ impl Site for ResultsSite {
         let style = |text| Response::new("200 OK", "text/css; charset=utf-8", text).into();
         let script = |text| Response::new("200 OK", "text/javascript; charset=utf-8", text).into();
         match parts.as_slice() {
-            [""] => self.list(request).into(),
-            ["overlay"] => self.overlay(request).into(),
-            ["run", id] => {
-                self.with_entry(id, |entry, folder| self.run(entry, folder.as_deref()).into())
+            [""] => self.list_response(request).into(),
+            ["overlay"] => self.overlay_response(request).into(),
+            ["run", id] => self
+                .with_entry(id, |entry, folder| self.run_response(entry, folder.as_deref()).into()),
+            ["run", id, "report"] => {
+                self.with_entry(id, |_, folder| self.report_response(folder).into())
             }
-            ["run", id, "report"] => self.with_entry(id, |_, folder| self.report(folder).into()),
             ["run", id, "notes"] => {
-                self.with_entry(id, |entry, folder| self.note(request, entry, folder).into())
+                self.with_entry(id, |entry, folder| self.save_notes(request, entry, folder).into())
             }
-            ["run", id, "live"] => self.with_entry(id, |entry, folder| self.live(entry, folder)),
+            ["run", id, "live"] => {
+                self.with_entry(id, |entry, folder| self.live_reply(entry, folder))
+            }
             ["page.css"] => style(STYLE),
             ["ui.css"] => style(VIEW_STYLE),
             ["page.js"] => script(SCRIPT),
             ["ui.js"] => script(VIEW_SCRIPT),
-            _ => missing().into(),
+            _ => not_found_response().into(),
         }
     }
 
     fn finish(&self, response: Response) -> Response {
-        HEADERS.iter().fold(response, |response, (name, value)| response.with_default(name, value))
+        HEADERS
+            .iter()
+            .fold(response, |response, (name, value)| response.with_default_header(name, value))
     }
 }
 
 /// A result, and whether something goes on in its folder.
-fn row(entry: Entry, folder: Option<&Path>) -> ResultRow {
-    let is_live = entry.state == "running" && folder.is_some_and(is_written);
+fn result_row(entry: Entry, folder: Option<&Path>) -> ResultRow {
+    let is_live = entry.state == "running" && folder.is_some_and(is_written_lately);
     ResultRow { entry, is_live }
 }
 
@@ -347,17 +359,17 @@ fn overlay_curves(entry: Entry, letter: char) -> Vec<OverlayCurve> {
 }
 
 /// Whether a path is one of ours, so that it can be named in a header.
-fn is_known(path: &str) -> bool {
+fn is_known_path(path: &str) -> bool {
     path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/.".contains(&byte))
         && !path.starts_with("//")
 }
 
-fn one_at_a_time() -> Response {
+fn busy_response() -> Response {
     let words = "Reports are made one at a time. Reload this page in a few seconds.";
     let page = message_page("Another report is being made", words);
-    Response::html("503 Service Unavailable", page).with("Retry-After", "5")
+    Response::html("503 Service Unavailable", page).with_header("Retry-After", "5")
 }
 
-fn missing() -> Response {
+fn not_found_response() -> Response {
     Response::html("404 Not Found", message_page("Not found", "No such page or result."))
 }

@@ -47,9 +47,9 @@ pub(crate) struct ResultsRoot {
 }
 
 /// Every folder of results on the shelf. Links are not followed.
-pub(crate) fn places(root: &Path, fresh: Duration) -> Vec<ResultsRoot> {
+pub(crate) fn find_results(root: &Path, fresh: Duration) -> Vec<ResultsRoot> {
     let mut walk = Walk { root, fresh, left: MOST_FOLDERS, found: Vec::new() };
-    walk.look(Path::new(""), MOST_DEPTH);
+    walk.visit(Path::new(""), MOST_DEPTH);
     walk.found
 }
 
@@ -62,12 +62,17 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn look(&mut self, path: &Path, depth: usize) {
+    fn visit(&mut self, path: &Path, depth: usize) {
         let folder = self.root.join(path);
         // A folder that cannot be read is like one that holds nothing.
         if let Ok(Some(kind)) = ArtifactKind::from_folder(&folder) {
-            let stamp = stamp(&folder, self.fresh);
-            self.found.push(ResultsRoot { id: id(path), path: path.to_owned(), kind, stamp });
+            let stamp = change_stamp(&folder, self.fresh);
+            self.found.push(ResultsRoot {
+                id: result_id(path),
+                path: path.to_owned(),
+                kind,
+                stamp,
+            });
             return;
         }
         if depth == 0 {
@@ -83,17 +88,17 @@ impl Walk<'_> {
                 return;
             }
             self.left -= 1;
-            self.look(&path.join(name), depth - 1);
+            self.visit(&path.join(name), depth - 1);
         }
     }
 }
 
 /// Made from the place, so that links keep their meaning when the index is made again.
-fn id(path: &Path) -> String {
+fn result_id(path: &Path) -> String {
     short_hash(path.as_os_str().as_bytes())
 }
 
-fn stamp(folder: &Path, fresh: Duration) -> String {
+fn change_stamp(folder: &Path, fresh: Duration) -> String {
     let (mut stamp, mut newest, mut is_coarse) = (String::new(), 0, false);
     let inside = FILES.iter().map(|name| folder.join(name));
     for path in inside.chain([folder.join("repeat-1/manifest.json")]) {
@@ -115,7 +120,7 @@ fn stamp(folder: &Path, fresh: Duration) -> String {
 }
 
 /// Folders in a folder.
-pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn subfolders(folder: &Path) -> Vec<PathBuf> {
     if !fs::symlink_metadata(folder).is_ok_and(|facts| facts.is_dir()) {
         return Vec::new();
     }

@@ -11,8 +11,8 @@ use goodput_model::{HealthSample, Nanos, RequestRecord, Scrape, Signal, SignalVa
 use goodput_record::LogTail;
 use serde::Serialize;
 
-use crate::live::{live_folder, quiet_s};
-use goodput_http::send;
+use crate::live::{live_folder, seconds_since_write};
+use goodput_http::write_all_before;
 
 /// How often the logs are looked at, and how long a client may take for what was seen.
 const EVERY: Nanos = Nanos::from_millis(1_000);
@@ -36,7 +36,7 @@ const MOST_PAGES: u32 = 4_096;
 const PATIENT_LOOKS: u32 = 30;
 
 /// Sends what goes on in a folder until it is over or the client is gone.
-pub(crate) fn watch(stream: &mut TcpStream, folder: &Path) -> io::Result<()> {
+pub(crate) fn stream_live(stream: &mut TcpStream, folder: &Path) -> io::Result<()> {
     let (mut following, mut without) = (None::<Following>, 0);
     loop {
         match live_folder(folder) {
@@ -52,8 +52,8 @@ pub(crate) fn watch(stream: &mut TcpStream, folder: &Path) -> io::Result<()> {
         let message = match &mut following {
             _ if is_over => "event: over\ndata: {}\n\n".to_owned(),
             Some(following) => {
-                following.look();
-                let seen = following.seen(quiet_s(folder));
+                following.read_new();
+                let seen = following.seen_requests(seconds_since_write(folder));
                 format!(
                     "event: look\ndata: {}\n\n",
                     serde_json::to_string(&seen).unwrap_or_default()
@@ -62,7 +62,7 @@ pub(crate) fn watch(stream: &mut TcpStream, folder: &Path) -> io::Result<()> {
             // A line that browsers pass over, to learn whether anybody is there.
             None => ": nothing yet\n\n".to_owned(),
         };
-        send(stream, message.as_bytes(), now() + PATIENCE)?;
+        write_all_before(stream, message.as_bytes(), now() + PATIENCE)?;
         if is_over {
             return Ok(());
         }
@@ -149,7 +149,7 @@ impl Following {
     }
 
     /// Takes in what came since the last look, within bounds.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn read_new(&mut self) {
         let skipped = self.requests.skip(NEAR_END, MOST_SKIPPED).unwrap_or_default();
         self.ended += skipped as u64;
         for record in self.requests.read(MOST_FRAMES, MOST_BYTES).unwrap_or_default() {
@@ -164,7 +164,8 @@ impl Following {
             for sample in samples.read(MOST_FRAMES, MOST_BYTES).unwrap_or_default() {
                 self.at = self.at.max(sample.at);
                 // One sample holds every scrape since the one before: several of one page.
-                let said = sample.scrapes.iter().map(|scrape| (scrape.endpoint, gauges(scrape)));
+                let said =
+                    sample.scrapes.iter().map(|scrape| (scrape.endpoint, scrape_gauges(scrape)));
                 self.pages.extend(said.filter(|(endpoint, _)| *endpoint < MOST_PAGES));
             }
         }
@@ -172,7 +173,7 @@ impl Following {
         self.recent.retain(|ended| ended.at >= from);
     }
 
-    pub(crate) fn seen(&self, quiet_s: f64) -> SeenRequests {
+    pub(crate) fn seen_requests(&self, quiet_s: f64) -> SeenRequests {
         let window_s = self.at.min(WINDOW).as_ms().max(1.0) / 1e3;
         let sum = |of: fn(&Ended) -> f64| self.recent.iter().map(of).sum::<f64>();
         let of = |get: fn(&Ended) -> Option<f64>| {
@@ -195,10 +196,10 @@ impl Following {
             rate: self.recent.len() as f64 / window_s,
             output_tps: sum(|ended| f64::from(ended.tokens)) / window_s,
             in_flight: sum(|ended| ended.took.as_ms() / 1e3) / window_s,
-            ttft_p50_ms: rank(&ttft, 0.5),
-            ttft_p99_ms: rank(&ttft, 0.99),
-            tpot_p50_ms: rank(&tpot, 0.5),
-            tpot_p99_ms: rank(&tpot, 0.99),
+            ttft_p50_ms: value_at_share(&ttft, 0.5),
+            ttft_p99_ms: value_at_share(&ttft, 0.99),
+            tpot_p50_ms: value_at_share(&tpot, 0.5),
+            tpot_p99_ms: value_at_share(&tpot, 0.99),
             server_running: gauge(0),
             server_waiting: gauge(1),
             quiet_s: Some(quiet_s).filter(|seconds| seconds.is_finite()),
@@ -225,7 +226,7 @@ impl Ended {
 }
 
 /// Running and waiting requests by one page of metrics; none if it did not answer.
-fn gauges(scrape: &Scrape) -> Option<[Option<f64>; 2]> {
+fn scrape_gauges(scrape: &Scrape) -> Option<[Option<f64>; 2]> {
     let reading = scrape.outcome.as_ref().ok()?;
     Some([Signal::Running, Signal::Waiting].map(|signal| match reading.values.get(&signal) {
         Some(SignalValue::Number(value)) if value.is_finite() => Some(*value),
@@ -234,7 +235,7 @@ fn gauges(scrape: &Scrape) -> Option<[Option<f64>; 2]> {
 }
 
 /// The value at this share of ascending ones.
-fn rank(values: &[f64], share: f64) -> Option<f64> {
+fn value_at_share(values: &[f64], share: f64) -> Option<f64> {
     let place = (values.len() as f64 * share).ceil() as usize;
     values.get(place.saturating_sub(1)).copied()
 }

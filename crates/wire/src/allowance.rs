@@ -50,34 +50,34 @@ impl AnswerLimits {
         Self { tokens, answers: answers.max(1) }
     }
 
-    fn events(self) -> u64 {
+    fn most_events(self) -> u64 {
         let each = u64::from(self.tokens.unwrap_or(UNSAID)) * EVENTS_PER_TOKEN + MORE_EVENTS;
         each.saturating_mul(self.answers.into())
     }
 
     /// Bytes of text that are kept at most.
-    pub(crate) fn text(self) -> u64 {
-        self.events().saturating_mul(TEXT_PER_EVENT)
+    pub(crate) fn most_text_bytes(self) -> u64 {
+        self.most_events().saturating_mul(TEXT_PER_EVENT)
     }
 
     /// Whether this many events with so much text are still an answer.
-    pub(crate) fn check(self, events: u64, text: u64) -> Result<(), AnswerError> {
-        if events > self.events() {
-            return Err(self.exceeded(&format!("{} events", self.events())));
+    pub(crate) fn check_size(self, events: u64, text: u64) -> Result<(), AnswerError> {
+        if events > self.most_events() {
+            return Err(self.exceeded_error(&format!("{} events", self.most_events())));
         }
-        if text > self.text() {
-            return Err(self.exceeded(&format!("{} bytes of text", self.text())));
+        if text > self.most_text_bytes() {
+            return Err(self.exceeded_error(&format!("{} bytes of text", self.most_text_bytes())));
         }
         Ok(())
     }
 
     /// The same of the bytes of a body.
     pub(crate) fn check_bytes(self, bytes: u64) -> Result<(), AnswerError> {
-        let most = self.events().saturating_mul(BYTES_PER_EVENT);
-        if bytes > most { Err(self.exceeded(&format!("{most} bytes"))) } else { Ok(()) }
+        let most = self.most_events().saturating_mul(BYTES_PER_EVENT);
+        if bytes > most { Err(self.exceeded_error(&format!("{most} bytes"))) } else { Ok(()) }
     }
 
-    fn exceeded(self, most: &str) -> AnswerError {
+    fn exceeded_error(self, most: &str) -> AnswerError {
         let asked = match (self.tokens, self.answers) {
             (None, _) => "no limit was".to_owned(),
             (Some(tokens), 1) => format!("{tokens} tokens were"),
@@ -99,18 +99,18 @@ impl AnswerMemory {
     /// Half of what this machine or its container has.
     pub(crate) fn new() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let all = memory(&read("/proc/meminfo"), &read("/sys/fs/cgroup/memory.max"));
+        let all = usable_memory(&read("/proc/meminfo"), &read("/sys/fs/cgroup/memory.max"));
         let limit = all.map_or(u64::MAX, |all| (all / 2).max(LEAST_MEMORY));
         Self { held: Arc::default(), limit }
     }
 
     /// The share of one answer, nothing at first.
-    pub(crate) fn share(&self) -> AnswerMemoryShare {
+    pub(crate) fn new_share(&self) -> AnswerMemoryShare {
         AnswerMemoryShare { memory: self.clone(), held: 0 }
     }
 }
 
-fn memory(meminfo: &str, of_container: &str) -> Option<u64> {
+fn usable_memory(meminfo: &str, of_container: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let machine = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     let container = of_container.trim().parse().ok();
@@ -126,7 +126,7 @@ pub(crate) struct AnswerMemoryShare {
 
 impl AnswerMemoryShare {
     /// The answer now holds this many bytes in addition to what the exchange keeps.
-    pub(crate) fn hold(&mut self, extra: usize, exchange: &Exchange) -> Result<(), AnswerError> {
+    pub(crate) fn reserve(&mut self, extra: usize, exchange: &Exchange) -> Result<(), AnswerError> {
         let text = exchange.text.as_ref().map_or(0, String::capacity);
         let bytes = (extra + text + exchange.chunks.capacity() * size_of::<Chunk>()) as u64;
         let more = bytes.saturating_sub(self.held);
@@ -156,44 +156,50 @@ mod tests {
     #[test]
     fn an_allowance_is_in_proportion_to_what_was_asked() {
         let eight = AnswerLimits::new(Some(8), 1);
-        assert_eq!(eight.check(4_224, 270_336), Ok(()));
+        assert_eq!(eight.check_size(4_224, 270_336), Ok(()));
         let message = |outcome: Result<(), AnswerError>| outcome.unwrap_err().message;
         assert_eq!(
-            message(eight.check(4_225, 0)),
+            message(eight.check_size(4_225, 0)),
             "the answer has more than 4224 events, and 8 tokens were requested"
         );
-        assert!(message(eight.check(1, 270_337)).contains("270336 bytes of text"));
+        assert!(message(eight.check_size(1, 270_337)).contains("270336 bytes of text"));
         assert_eq!(eight.check_bytes(4_224 << 12), Ok(()));
         assert!(message(eight.check_bytes((4_224 << 12) + 1)).contains("17301504 bytes"));
         let three = AnswerLimits::new(Some(8), 3);
-        assert_eq!(three.check(3 * 4_224, 0), Ok(()));
-        assert!(message(three.check(12_673, 0)).ends_with("3 answers of 8 tokens were requested"));
-        assert_eq!(AnswerLimits::default().check(528_384, 0), Ok(()));
+        assert_eq!(three.check_size(3 * 4_224, 0), Ok(()));
         assert!(
-            message(AnswerLimits::default().check(528_385, 0)).contains("no limit was requested")
+            message(three.check_size(12_673, 0)).ends_with("3 answers of 8 tokens were requested")
         );
-        assert_eq!(AnswerLimits::new(Some(u32::MAX), u32::MAX).check(1 << 40, 1 << 40), Ok(()));
+        assert_eq!(AnswerLimits::default().check_size(528_384, 0), Ok(()));
+        assert!(
+            message(AnswerLimits::default().check_size(528_385, 0))
+                .contains("no limit was requested")
+        );
+        assert_eq!(
+            AnswerLimits::new(Some(u32::MAX), u32::MAX).check_size(1 << 40, 1 << 40),
+            Ok(())
+        );
     }
 
     #[test]
     fn all_answers_share_one_memory() {
         let memory = AnswerMemory { held: Arc::default(), limit: 1 << 20 };
-        let (mut one, mut other) = (memory.share(), memory.share());
+        let (mut one, mut other) = (memory.new_share(), memory.new_share());
         let nothing = Exchange::default();
-        assert_eq!(one.hold(700 << 10, &nothing), Ok(()));
-        assert_eq!(other.hold(64 << 10, &nothing), Ok(()), "small ones are not counted");
-        let fault = other.hold(400 << 10, &nothing).unwrap_err();
+        assert_eq!(one.reserve(700 << 10, &nothing), Ok(()));
+        assert_eq!(other.reserve(64 << 10, &nothing), Ok(()), "small ones are not counted");
+        let fault = other.reserve(400 << 10, &nothing).unwrap_err();
         assert_eq!(fault.class, ErrorClass::AnswerTooLarge);
         assert_eq!(fault.message, "the answers in flight hold more than 1 MiB of memory");
         drop((one, other));
-        assert_eq!(memory.share().hold(1 << 20, &nothing), Ok(()));
+        assert_eq!(memory.new_share().reserve(1 << 20, &nothing), Ok(()));
     }
 
     #[test]
     fn a_container_may_have_less_than_its_machine() {
         let machine = "MemTotal:       2048 kB\nMemFree: 1 kB\n";
-        assert_eq!(memory(machine, "max\n"), Some(2 << 20));
-        assert_eq!(memory(machine, "1048576\n"), Some(1 << 20));
-        assert_eq!(memory("", ""), None);
+        assert_eq!(usable_memory(machine, "max\n"), Some(2 << 20));
+        assert_eq!(usable_memory(machine, "1048576\n"), Some(1 << 20));
+        assert_eq!(usable_memory("", ""), None);
     }
 }

@@ -10,11 +10,11 @@ use goodput_model::{
 };
 
 use crate::allowance::AnswerLimits;
-use crate::answer_text::text_of;
+use crate::answer_text::answer_text;
 use crate::event_template::EventTemplate;
 use crate::fault::AnswerError;
 use crate::json::{self, ApiBody, ApiChoice, ApiUsage};
-use crate::secrets::{harmless, scrub};
+use crate::secrets::{scrub_failure, scrub_secrets};
 use crate::sse::{EventTooLarge, SseEvent, SseParser};
 
 /// Largest single event accepted. Embedded images and logits stay below it by far.
@@ -112,15 +112,15 @@ impl AnswerReader {
     /// A reader that keeps the text of the answer only when asked to. An answer that is more than
     /// the allowance fails.
     pub fn new(keep_text: bool, allowance: AnswerLimits) -> Self {
-        let text = usize::try_from(allowance.text()).unwrap_or(usize::MAX);
+        let text = usize::try_from(allowance.most_text_bytes()).unwrap_or(usize::MAX);
         let bounds = Bounds { event: EVENT_LIMIT, chunks: usize::MAX, text };
-        let mut reader = Self::bounded(keep_text, bounds);
+        let mut reader = Self::with_bounds(keep_text, bounds);
         reader.state.allowance = Some(allowance);
         reader
     }
 
     /// As [`AnswerReader::new`], for answers of which only so much may be kept, whatever comes.
-    pub(crate) fn bounded(keep_text: bool, bounds: Bounds) -> Self {
+    pub(crate) fn with_bounds(keep_text: bool, bounds: Bounds) -> Self {
         let state = AnswerState {
             keep_text,
             most_chunks: bounds.chunks,
@@ -136,12 +136,12 @@ impl AnswerReader {
     }
 
     /// Bytes that are held in addition to the exchange.
-    pub(crate) fn held(&self) -> usize {
-        self.sse.held()
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.sse.held_bytes()
     }
 
     /// Keeps what it has and no more; an event that is long cannot be read any longer.
-    pub(crate) fn hold_no_more(&mut self, exchange: &Exchange) {
+    pub(crate) fn stop_buffering(&mut self, exchange: &Exchange) {
         self.state.most_chunks = self.state.most_chunks.min(exchange.chunks.len());
         self.state.most_text = exchange.text.as_ref().map_or(0, String::len);
         self.sse.limit_to(SHORT_EVENT);
@@ -156,12 +156,12 @@ impl AnswerReader {
     ) -> Result<(), AnswerError> {
         let state = &mut self.state;
         let outcome = self.sse.push(bytes, |event| state.take_event(event, read, exchange));
-        self.fault_of(outcome)
+        self.first_fault(outcome)
     }
 
     /// What is wrong first: what follows a fault, or `[DONE]`, is not looked at, whichever read brings
     /// it.
-    fn fault_of(&mut self, outcome: Result<(), EventTooLarge>) -> Result<(), AnswerError> {
+    fn first_fault(&mut self, outcome: Result<(), EventTooLarge>) -> Result<(), AnswerError> {
         if let Some(fault) = self.state.fault.take() {
             return Err(fault);
         }
@@ -181,47 +181,47 @@ impl AnswerReader {
     ) -> Result<(), AnswerError> {
         let state = &mut self.state;
         let outcome = self.sse.finish(|event| state.take_event(event, read, exchange));
-        self.fault_of(outcome)?;
+        self.first_fault(outcome)?;
         exchange.stamps.done.get_or_insert(read.at);
         self.state.conclude(exchange)
     }
 
     /// Sets the counts to what has come so far.
-    pub(crate) fn count(&self, exchange: &mut Exchange) {
-        self.state.count(exchange);
+    pub(crate) fn count_tokens(&self, exchange: &mut Exchange) {
+        self.state.count_tokens(exchange);
     }
 
     /// Takes an answer that came whole, not as a stream.
-    pub(crate) fn whole(
+    pub(crate) fn read_whole(
         &mut self,
         bytes: &[u8],
         read: Read,
         exchange: &mut Exchange,
     ) -> Result<(), AnswerError> {
-        let body = json::read(bytes).map_err(|error| {
-            AnswerError::new(ErrorClass::BadJson, format!("{error}: {}", excerpt(bytes)))
+        let body = json::parse_body(bytes).map_err(|error| {
+            AnswerError::new(ErrorClass::BadJson, format!("{error}: {}", clip_bytes(bytes)))
         })?;
-        if let Some(message) = error_in(&body) {
+        if let Some(message) = find_error(&body) {
             return Err(AnswerError::new(ErrorClass::StreamError, message));
         }
         exchange.stamps.done = Some(read.at);
         for choice in body.choices.iter() {
-            let answer = self.state.position(choice);
+            let answer = self.state.answer_index(choice);
             self.state.take_choice(answer, choice, None, exchange);
             self.state.text_bytes += u64::from(choice.answer_bytes() + choice.reasoning_bytes());
             if choice.has_text() {
                 exchange.stamps.last_token = Some(read.at);
             }
         }
-        self.state.check(exchange)?;
+        self.state.check_limits(exchange)?;
         self.state.closing.extend(body.usage.0);
-        self.state.keep(bytes, exchange);
+        self.state.keep_data(bytes, exchange);
         self.state.conclude(exchange)
     }
 }
 
 impl Beyond {
-    fn take(&mut self, chunk: &Chunk) {
+    fn add_chunk(&mut self, chunk: &Chunk) {
         self.chunks = self.chunks.saturating_add(1);
         self.tokens = self.tokens.saturating_add(chunk.tokens.unwrap_or(0));
         self.has_unsaid |= chunk.tokens.is_none();
@@ -234,19 +234,19 @@ impl AnswerState {
             return;
         }
         self.events += 1;
-        self.look_at(event, read, exchange);
+        self.read_event(event, read, exchange);
         if self.fault.is_none() {
-            self.fault = self.check(exchange).err();
+            self.fault = self.check_limits(exchange).err();
         }
     }
 
     /// Whether what has come can still be an answer.
-    fn check(&self, exchange: &Exchange) -> Result<(), AnswerError> {
+    fn check_limits(&self, exchange: &Exchange) -> Result<(), AnswerError> {
         let Some(allowance) = self.allowance else { return Ok(()) };
-        allowance.check(self.events.max(exchange.chunks.len() as u64), self.text_bytes)
+        allowance.check_size(self.events.max(exchange.chunks.len() as u64), self.text_bytes)
     }
 
-    fn look_at(&mut self, event: SseEvent<'_>, read: Read, exchange: &mut Exchange) {
+    fn read_event(&mut self, event: SseEvent<'_>, read: Read, exchange: &mut Exchange) {
         if event.data.trim_ascii() == b"[DONE]" {
             self.done = true;
             exchange.stamps.done = Some(read.at);
@@ -256,7 +256,7 @@ impl AnswerState {
             && !self.keep_text
             && let Some(bytes) = self.likeness.text_bytes(event.data)
         {
-            self.likeness.hit();
+            self.likeness.note_match();
             let chunk = Chunk {
                 at: read.at,
                 tokens: None,
@@ -267,18 +267,19 @@ impl AnswerState {
             };
             return self.take_tokens(chunk, false, read.sequence, exchange);
         }
-        match json::read(event.data) {
+        match json::parse_body(event.data) {
             Err(error) if event.kind == b"error" => {
                 let _ = error;
-                self.fault = Some(AnswerError::new(ErrorClass::StreamError, excerpt(event.data)));
+                self.fault =
+                    Some(AnswerError::new(ErrorClass::StreamError, clip_bytes(event.data)));
             }
             Err(error) => {
-                let message = format!("{error}: {}", excerpt(event.data));
+                let message = format!("{error}: {}", clip_bytes(event.data));
                 self.fault = Some(AnswerError::new(ErrorClass::BadEvent, message));
             }
             Ok(body) => {
-                let message = error_in(&body)
-                    .or_else(|| (event.kind == b"error").then(|| excerpt(event.data)));
+                let message = find_error(&body)
+                    .or_else(|| (event.kind == b"error").then(|| clip_bytes(event.data)));
                 match message {
                     Some(message) => {
                         self.fault = Some(AnswerError::new(ErrorClass::StreamError, message));
@@ -297,7 +298,7 @@ impl AnswerState {
         }
         let mut with_text = None;
         for choice in body.choices.iter() {
-            let answer = self.position(choice);
+            let answer = self.answer_index(choice);
             let running = self.take_choice(answer, choice, body.usage.0, exchange);
             if choice.has_text() {
                 with_text = Some(answer as u32);
@@ -316,17 +317,17 @@ impl AnswerState {
             }
         }
         if with_text.is_some() {
-            self.keep(data, exchange);
+            self.keep_data(data, exchange);
         }
         if let Some(bytes) = body.plain_text()
             && let Some(answer) = with_text
         {
-            self.likeness.learn(data, bytes, answer);
+            self.likeness.remember_event(data, bytes, answer);
         }
     }
 
     /// Which of the answers a choice belongs to, in order of appearance.
-    fn position(&mut self, choice: &ApiChoice) -> usize {
+    fn answer_index(&mut self, choice: &ApiChoice) -> usize {
         let index = choice.index.0.unwrap_or(0);
         let known = self.answers.iter().position(|answer| answer.index == index);
         known.unwrap_or_else(|| {
@@ -349,7 +350,7 @@ impl AnswerState {
         if let Some(reason) = &choice.finish_reason.0 {
             answer.finished = true;
             // Scrubbed before it is cut: the beginning of a secret is one.
-            exchange.finish.get_or_insert_with(|| cut(&scrub(bounded(reason))));
+            exchange.finish.get_or_insert_with(|| clip_reason(&scrub_secrets(clip_word(reason))));
         }
         answer.usage = usage.or(answer.usage);
         let total = usage?.completion_tokens.0.filter(|_| choice.has_text())?;
@@ -374,7 +375,7 @@ impl AnswerState {
         if exchange.chunks.len() < self.most_chunks {
             exchange.chunks.push(chunk);
         } else {
-            self.beyond.take(&chunk);
+            self.beyond.add_chunk(&chunk);
         }
         let stamps = &mut exchange.stamps;
         stamps.first_token.get_or_insert(chunk.at);
@@ -386,7 +387,7 @@ impl AnswerState {
 
     /// Everything has come: sets the counts and judges the answer.
     fn conclude(&self, exchange: &mut Exchange) -> Result<(), AnswerError> {
-        self.count(exchange);
+        self.count_tokens(exchange);
         if self.answers.is_empty() || self.answers.iter().any(|answer| !answer.finished) {
             let message = if self.done {
                 "the stream sent [DONE] without a finish reason"
@@ -401,7 +402,7 @@ impl AnswerState {
         Ok(())
     }
 
-    fn count(&self, exchange: &mut Exchange) {
+    fn count_tokens(&self, exchange: &mut Exchange) {
         // Once per answer, they add up; for a single answer, the last one holds.
         let with_choice: Vec<_> = self.answers.iter().filter_map(|answer| answer.usage).collect();
         let said = if self.closing.is_empty() { &with_choice } else { &self.closing };
@@ -431,10 +432,10 @@ impl AnswerState {
         }
     }
 
-    fn keep(&self, data: &[u8], exchange: &mut Exchange) {
+    fn keep_data(&self, data: &[u8], exchange: &mut Exchange) {
         if self.keep_text {
             let text = exchange.text.get_or_insert_default();
-            let more = text_of(data);
+            let more = answer_text(data);
             let mut room = self.most_text.saturating_sub(text.len()).min(more.len());
             while !more.is_char_boundary(room) {
                 room -= 1;
@@ -455,7 +456,7 @@ fn count_chunks(chunks: &[Chunk], beyond: Beyond) -> TokenCount {
     TokenCount { n, source: TokenSource::Events }
 }
 
-fn error_in(body: &ApiBody) -> Option<String> {
+fn find_error(body: &ApiBody) -> Option<String> {
     if let Some(error) = &body.error {
         return Some(json::error_text(error));
     }
@@ -464,7 +465,7 @@ fn error_in(body: &ApiBody) -> Option<String> {
 }
 
 /// A finish reason is a word; of something longer the beginning is kept, with a mark.
-fn cut(reason: &str) -> String {
+fn clip_reason(reason: &str) -> String {
     match reason.char_indices().nth(MOST_REASON) {
         None => reason.to_owned(),
         Some(_) => reason.chars().take(MOST_REASON - 1).chain(['…']).collect(),
@@ -473,8 +474,8 @@ fn cut(reason: &str) -> String {
 
 /// The beginning of foreign bytes as text, for an error message. Longer than what is kept: secrets
 /// are removed before the message is cut to its final length.
-pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    if let Some(page) = web_page(bytes) {
+pub(crate) fn clip_bytes(bytes: &[u8]) -> String {
+    if let Some(page) = web_page_title(bytes) {
         return page;
     }
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOKED_AT)]);
@@ -482,7 +483,7 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
 }
 
 /// A web page as its title only: its source says nothing to a user. `None` for other text.
-fn web_page(bytes: &[u8]) -> Option<String> {
+fn web_page_title(bytes: &[u8]) -> Option<String> {
     let bytes = bytes.trim_ascii_start();
     let begins = |tag: &str| {
         bytes.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag.as_bytes()))
@@ -503,12 +504,12 @@ fn web_page(bytes: &[u8]) -> Option<String> {
 }
 
 /// The failure of who answered, but not with what was asked for.
-pub(crate) fn refused(class: ErrorClass, bytes: &[u8]) -> Failure {
-    harmless(Failure { class, stage: FailureStage::Headers, message: excerpt(bytes) })
+pub(crate) fn refusal_failure(class: ErrorClass, bytes: &[u8]) -> Failure {
+    scrub_failure(Failure { class, stage: FailureStage::Headers, message: clip_bytes(bytes) })
 }
 
 /// The beginning of a word.
-fn bounded(word: &str) -> String {
+fn clip_word(word: &str) -> String {
     word.chars().take(LOOKED_AT).collect()
 }
 

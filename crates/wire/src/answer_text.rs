@@ -33,8 +33,8 @@ struct TextPart {
 }
 
 /// The text of all answers in a chunk or a whole answer.
-pub(crate) fn text_of(data: &[u8]) -> String {
-    let spoken: Spoken = json::read_as(data).unwrap_or_default();
+pub(crate) fn answer_text(data: &[u8]) -> String {
+    let spoken: Spoken = json::parse_body_as(data).unwrap_or_default();
     let mut text = String::new();
     for choice in spoken.choices.into_iter().flatten() {
         let part = choice.delta.0.or(choice.message.0).unwrap_or_default();
@@ -66,7 +66,7 @@ mod tests {
             ("no JSON", ""),
         ];
         for (json, expected) in cases {
-            assert_eq!(text_of(json.as_bytes()), expected, "{json}");
+            assert_eq!(answer_text(json.as_bytes()), expected, "{json}");
         }
     }
 }

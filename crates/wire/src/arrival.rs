@@ -66,7 +66,7 @@ impl ReadStamp {
 
 /// Asks the kernel to stamp what this socket receives. Systems that cannot are not an error: their
 /// reads come without a stamp.
-pub(crate) fn ask_for_stamps(socket: BorrowedFd<'_>) {
+pub(crate) fn enable_kernel_stamps(socket: BorrowedFd<'_>) {
     let flags = TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE;
     let _ = setsockopt(&socket, sockopt::Timestamping, &flags);
@@ -77,7 +77,7 @@ pub(crate) fn ask_for_stamps(socket: BorrowedFd<'_>) {
 struct ControlBuffer([u8; 128]);
 
 /// Reads what is there: how many bytes, and when they came. `earlier` is what was read before.
-pub(crate) fn receive(
+pub(crate) fn read_with_stamp(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
     earlier: &ReadStamp,

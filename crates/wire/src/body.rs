@@ -1,7 +1,7 @@
 //! [`RequestFormat`]: how a request becomes a body.
 //!
 //! Fields that some server refuses (`stream_options`, `ignore_eos`) are sent only when asked for.
-//! What is the same in every body is serialised once; the rest is written straight into the buffer
+//! What is the same in every body is serialized once; the rest is written straight into the buffer
 //! that is sent, for a body may hold megabytes of images.
 
 mod constraint;
@@ -121,7 +121,8 @@ impl RequestFormat {
         // Stable: of equal keys the last one wins.
         fields.sort_by_key(|(key, _)| *key);
         let conversation = || history.iter().chain(&request.messages);
-        let fixed: usize = fields.iter().map(|(key, field)| key.len() + field.room()).sum();
+        let fixed: usize =
+            fields.iter().map(|(key, field)| key.len() + field.estimated_bytes()).sum();
         let mut out = Vec::with_capacity(fixed + text_length(conversation()));
         let mut model = 0..0;
         out.push(b'{');
@@ -145,7 +146,7 @@ impl RequestFormat {
                 },
                 BodyField::Constraint => {
                     if let Some(constraint) = &request.constraint {
-                        constraint::write(&mut out, self.constraints, constraint);
+                        constraint::write_constraint(&mut out, self.constraints, constraint);
                     }
                 }
             }
@@ -159,7 +160,7 @@ impl RequestFormat {
 
     /// What an answer to this request may amount to, by the limit and the number of answers that its
     /// body asks for.
-    pub fn allowance(&self, request: &Request) -> AnswerLimits {
+    pub fn answer_limits(&self, request: &Request) -> AnswerLimits {
         let said = |name: &str| {
             let of_request = || request.fields.iter().find(|(key, _)| key == name);
             self.extra.get(name).or_else(|| Some(&of_request()?.1))
@@ -198,7 +199,7 @@ impl RequestFormat {
             fields.extend(is_exact.then_some(("ignore_eos", BodyField::Json("true"))));
         }
         if let Some(constraint) = &request.constraint {
-            let key = constraint::key(self.constraints, constraint.kind());
+            let key = constraint::field_name(self.constraints, constraint.kind());
             fields.extend(key.map(|key| (key, BodyField::Constraint)));
         }
         fields.extend(of_request);
@@ -209,7 +210,7 @@ impl RequestFormat {
 
 impl BodyField<'_> {
     /// Bytes to keep free for it and what stands around it.
-    fn room(&self) -> usize {
+    fn estimated_bytes(&self) -> usize {
         8 + match self {
             Self::Json(text) | Self::Text(text) => text.len(),
             Self::Number(_) => 10,

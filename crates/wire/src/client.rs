@@ -12,14 +12,14 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::allowance::{AnswerLimits, AnswerMemoryShare};
-use crate::answer::{AnswerReader, Read, excerpt};
+use crate::answer::{AnswerReader, Read, clip_bytes};
 use crate::connection::{HttpConnection, OutgoingRequest};
 use crate::endpoint::{Endpoint, SessionTag};
 use crate::fault::AnswerError;
 use crate::fault::is_stream_reset;
 use crate::head::{AnswerHead, TransportError};
 use crate::pool::{ConnectionPool, Lease};
-use crate::secrets::harmless;
+use crate::secrets::scrub_failure;
 
 /// Most bytes of an answer that is not a stream.
 const WHOLE_LIMIT: usize = 64 << 20;
@@ -78,7 +78,7 @@ impl Client {
     pub async fn connect_ahead(&self, count: u32) {
         if self.pool.endpoint().http == Http::Http2 {
             // One carries many, and more are opened when it is full.
-            drop(self.pool.lease().await);
+            drop(self.pool.lease_connection().await);
             return;
         }
         let mut opening = JoinSet::new();
@@ -96,7 +96,7 @@ impl Client {
 
     fn keep_opened(&self, opened: Option<Result<Result<Lease, Failure>, JoinError>>) {
         if let Some(Ok(Ok(lease))) = opened {
-            self.pool.give_back(lease.connection);
+            self.pool.return_connection(lease.connection);
         }
     }
 
@@ -112,13 +112,13 @@ impl Client {
     pub async fn send_tagged(&self, request: Tagged<'_>, exchange: &mut Exchange) {
         exchange.body_bytes = request.body.len() as u64;
         if let Err(failure) = self.try_send(request, exchange).await {
-            exchange.failure = Some(harmless(failure));
+            exchange.failure = Some(scrub_failure(failure));
         }
     }
 
     async fn try_send(&self, request: Tagged<'_>, exchange: &mut Exchange) -> Result<(), Failure> {
         let begin = now();
-        let mut lease = self.pool.lease().await?;
+        let mut lease = self.pool.lease_connection().await?;
         // Only a shared connection is waited for; taking an idle one is the client's own time.
         if lease.opened.is_none() && self.pool.endpoint().http == Http::Http2 {
             exchange.blocked = now() - begin;
@@ -127,7 +127,7 @@ impl Client {
             let was_reused = lease.opened.is_none();
             exchange.stamps.connect = lease.opened;
             exchange.connection = lease.connection.id;
-            match self.talk(lease, request.clone(), exchange).await {
+            match self.exchange_over_lease(lease, request.clone(), exchange).await {
                 // The server had closed the idle connection; not a byte of an answer came.
                 Err(failure)
                     if failure.class == ErrorClass::Closed
@@ -146,20 +146,20 @@ impl Client {
         }
     }
 
-    async fn talk(
+    async fn exchange_over_lease(
         &self,
         mut lease: Lease,
         request: Tagged<'_>,
         exchange: &mut Exchange,
     ) -> Result<(), Failure> {
-        let outcome = self.converse(&mut lease.connection, request, exchange).await;
+        let outcome = self.exchange_messages(&mut lease.connection, request, exchange).await;
         exchange.tcp = lease.connection.tcp_facts();
         // A refusal that was read to its end leaves a good connection; the pool looks at it.
-        self.pool.give_back(lease.connection);
+        self.pool.return_connection(lease.connection);
         outcome
     }
 
-    async fn converse(
+    async fn exchange_messages(
         &self,
         connection: &mut HttpConnection,
         Tagged { body, session, trace, allowance }: Tagged<'_>,
@@ -172,13 +172,13 @@ impl Client {
         let head = connection
             .request(request, &mut exchange.stamps)
             .await
-            .map_err(|trouble| trouble.at(exchange.stamps.stage()))?;
+            .map_err(|trouble| trouble.into_failure(exchange.stamps.stage()))?;
         let arrival = connection.stamps.last_read.get();
         exchange.stamps.headers = Some(arrival.at);
         exchange.head_lag_us = arrival.lag_us();
         exchange.status = Some(head.status);
         if !head.is_success() {
-            return Err(refusal(connection, head).await);
+            return Err(refusal_failure(connection, head).await);
         }
         if let Some(coding) = head.content_encoding {
             let message = format!(
@@ -187,41 +187,41 @@ impl Client {
             let stage = exchange.stamps.stage();
             return Err(Failure { class: ErrorClass::BadHttp, stage, message });
         }
-        let shape = shape(&head.content_type);
+        let shape = shape_of_content_type(&head.content_type);
         if shape == AnswerShape::Html {
-            return Err(web_page(connection).await);
+            return Err(web_page_failure(connection).await);
         }
         let reader = AnswerReader::new(endpoint.keep_text, allowance);
-        let room = endpoint.memory.share();
+        let room = endpoint.memory.new_share();
         let intake = Intake { shape, allowance, reader, room };
-        receive(connection, intake, exchange).await
+        read_body(connection, intake, exchange).await
     }
 
     /// Fetches a path below the base URL: status and body.
     pub(crate) async fn get(&self, route: &str) -> Result<(u16, Vec<u8>), Failure> {
         let path = self.pool.endpoint().url.route(route);
-        self.ask(Method::GET, &path, Bytes::new()).await
+        self.send_outside_load(Method::GET, &path, Bytes::new()).await
     }
 
     /// Sends a request outside of the load, and returns status and body. A kept connection may have
     /// been closed meanwhile; then a new one is tried. The body is foreign text as it came: a
     /// caller that keeps words of it scrubs them.
-    pub(crate) async fn ask(
+    pub(crate) async fn send_outside_load(
         &self,
         method: Method,
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Vec<u8>), Failure> {
-        self.try_ask(method, path, body).await.map_err(harmless)
+        self.try_send_outside_load(method, path, body).await.map_err(scrub_failure)
     }
 
-    async fn try_ask(
+    async fn try_send_outside_load(
         &self,
         method: Method,
         path: &str,
         body: Bytes,
     ) -> Result<(u16, Vec<u8>), Failure> {
-        let mut lease = self.pool.lease().await?;
+        let mut lease = self.pool.lease_connection().await?;
         loop {
             let was_reused = lease.opened.is_none();
             let endpoint = self.pool.endpoint();
@@ -229,12 +229,12 @@ impl Client {
             let (id, session, trace) = (None, None, None);
             let request = OutgoingRequest { endpoint, method, path, body, id, session, trace };
             let asked = lease.connection.request(request, &mut Stamps::default()).await;
-            match asked.map_err(|trouble| trouble.at(FailureStage::Headers)) {
+            match asked.map_err(|trouble| trouble.into_failure(FailureStage::Headers)) {
                 Ok(head) => {
-                    let bytes = collect(&mut lease.connection, PAGE_LIMIT)
+                    let bytes = read_bounded(&mut lease.connection, PAGE_LIMIT)
                         .await
-                        .map_err(|trouble| trouble.at(FailureStage::Stream))?;
-                    self.pool.give_back(lease.connection);
+                        .map_err(|trouble| trouble.into_failure(FailureStage::Stream))?;
+                    self.pool.return_connection(lease.connection);
                     return Ok((head.status, bytes));
                 }
                 Err(failure) if failure.class == ErrorClass::Closed && was_reused => {
@@ -246,7 +246,7 @@ impl Client {
     }
 }
 
-fn shape(kind: &str) -> AnswerShape {
+fn shape_of_content_type(kind: &str) -> AnswerShape {
     if kind.starts_with("text/html") {
         AnswerShape::Html
     } else if kind.starts_with("text/event-stream") {
@@ -275,7 +275,7 @@ struct Intake {
 }
 
 /// Reads the body of an answer to its end.
-async fn receive(
+async fn read_body(
     connection: &mut HttpConnection,
     intake: Intake,
     exchange: &mut Exchange,
@@ -289,8 +289,10 @@ async fn receive(
     let mut whole = Vec::new();
     let mut came = 0;
     while !reader.is_done() {
-        let Some(bytes) =
-            connection.data().await.map_err(|trouble| trouble.at(exchange.stamps.stage()))?
+        let Some(bytes) = connection
+            .next_data()
+            .await
+            .map_err(|trouble| trouble.into_failure(exchange.stamps.stage()))?
         else {
             break;
         };
@@ -301,28 +303,28 @@ async fn receive(
         }
         came += bytes.len() as u64;
         let outcome = allowance.check_bytes(came).and_then(|()| match shape {
-            AnswerShape::Whole => append(&mut whole, &bytes),
+            AnswerShape::Whole => append_bounded(&mut whole, &bytes),
             _ => reader.push(&bytes, read, exchange),
         });
         outcome
-            .and_then(|()| room.hold(whole.capacity() + reader.held(), exchange))
-            .map_err(|fault| failed(fault, exchange))?;
+            .and_then(|()| room.reserve(whole.capacity() + reader.held_bytes(), exchange))
+            .map_err(|fault| answer_failure(fault, exchange))?;
     }
     let read = last_read();
     if reader.is_done() {
         // Everything that matters has come. Only the end of the body is missing, without which the
         // connection is of no further use, and some servers never send it.
-        let _ = timeout(DONE_GRACE, collect(connection, ERROR_LIMIT)).await;
+        let _ = timeout(DONE_GRACE, read_bounded(connection, ERROR_LIMIT)).await;
     }
     match shape {
-        AnswerShape::Whole => reader.whole(&whole, read, exchange),
+        AnswerShape::Whole => reader.read_whole(&whole, read, exchange),
         _ => reader.finish(read, exchange),
     }
-    .map_err(|fault| failed(fault, exchange))
+    .map_err(|fault| answer_failure(fault, exchange))
 }
 
 /// An answer in one piece is kept until it is all there, within a limit.
-fn append(whole: &mut Vec<u8>, bytes: &[u8]) -> Result<(), AnswerError> {
+fn append_bounded(whole: &mut Vec<u8>, bytes: &[u8]) -> Result<(), AnswerError> {
     if whole.len() + bytes.len() > WHOLE_LIMIT {
         return Err(AnswerError::new(
             ErrorClass::AnswerTooLarge,
@@ -333,40 +335,47 @@ fn append(whole: &mut Vec<u8>, bytes: &[u8]) -> Result<(), AnswerError> {
     Ok(())
 }
 
-fn failed(fault: AnswerError, exchange: &Exchange) -> Failure {
+fn answer_failure(fault: AnswerError, exchange: &Exchange) -> Failure {
     Failure { class: fault.class, stage: exchange.stamps.stage(), message: fault.message }
 }
 
 /// A status other than success, with the server's message.
-async fn refusal(connection: &mut HttpConnection, head: AnswerHead) -> Failure {
+async fn refusal_failure(connection: &mut HttpConnection, head: AnswerHead) -> Failure {
     // What it says about it may never come; the status is known.
-    let body = timeout(REFUSAL_PATIENCE, collect(connection, ERROR_LIMIT)).await;
+    let body = timeout(REFUSAL_PATIENCE, read_bounded(connection, ERROR_LIMIT)).await;
     let bytes = body.ok().and_then(Result::ok).unwrap_or_default();
-    let said = crate::json::read(&bytes).ok().and_then(|body| body.error);
+    let said = crate::json::parse_body(&bytes).ok().and_then(|body| body.error);
     let message = match head.location {
         Some(to) => format!("the server redirects to {to}"),
-        None => said.map_or_else(|| detail(&bytes), |error| crate::json::error_text(&error)),
+        None => said.map_or_else(|| error_detail(&bytes), |error| crate::json::error_text(&error)),
     };
-    let message = excerpt(message.as_bytes());
+    let message = clip_bytes(message.as_bytes());
     Failure { class: ErrorClass::Http(head.status), stage: FailureStage::Headers, message }
 }
 
 /// `{"detail": …}`, or the text as it is.
-fn detail(bytes: &[u8]) -> String {
+fn error_detail(bytes: &[u8]) -> String {
     serde_json::from_slice::<serde_json::Value>(bytes)
-        .map_or_else(|_| excerpt(bytes), |value| crate::json::error_text(&value))
+        .map_or_else(|_| clip_bytes(bytes), |value| crate::json::error_text(&value))
 }
 
-async fn web_page(connection: &mut HttpConnection) -> Failure {
-    let body = timeout(REFUSAL_PATIENCE, collect(connection, ERROR_LIMIT)).await;
+async fn web_page_failure(connection: &mut HttpConnection) -> Failure {
+    let body = timeout(REFUSAL_PATIENCE, read_bounded(connection, ERROR_LIMIT)).await;
     let bytes = body.ok().and_then(Result::ok).unwrap_or_default();
-    Failure { class: ErrorClass::Html, stage: FailureStage::FirstToken, message: excerpt(&bytes) }
+    Failure {
+        class: ErrorClass::Html,
+        stage: FailureStage::FirstToken,
+        message: clip_bytes(&bytes),
+    }
 }
 
 /// The body up to a limit; the rest is left unread.
-async fn collect(connection: &mut HttpConnection, limit: usize) -> Result<Vec<u8>, TransportError> {
+async fn read_bounded(
+    connection: &mut HttpConnection,
+    limit: usize,
+) -> Result<Vec<u8>, TransportError> {
     let mut bytes = Vec::new();
-    while let Some(data) = connection.data().await? {
+    while let Some(data) = connection.next_data().await? {
         bytes.extend_from_slice(&data);
         if bytes.len() >= limit {
             break;

@@ -89,7 +89,7 @@ struct StreamCount {
 struct StreamSlot(Rc<StreamCount>);
 
 impl StreamSlot {
-    fn take(streams: &Rc<StreamCount>) -> Option<Self> {
+    fn acquire(streams: &Rc<StreamCount>) -> Option<Self> {
         (streams.in_use.get() < streams.limit.get()).then(|| {
             streams.in_use.set(streams.in_use.get() + 1);
             Self(Rc::clone(streams))
@@ -111,9 +111,9 @@ impl HttpConnection {
         let stamps = socket.shared_stamps();
         let protocol = match endpoint.http {
             Http::Http1 => HttpVersion::Http1(Box::new(Http1Connection::new(socket))),
-            Http::Http2 => HttpVersion::http2(socket)
-                .await
-                .map_err(|error| TransportError::http2(&error, false).at(FailureStage::Connect))?,
+            Http::Http2 => HttpVersion::start_http2(socket).await.map_err(|error| {
+                TransportError::from_http2(&error, false).into_failure(FailureStage::Connect)
+            })?,
         };
         let tcp = Rc::default();
         Ok((Self { id, stamps, tcp, protocol }, connect))
@@ -126,11 +126,11 @@ impl HttpConnection {
         stamps: &mut Stamps,
     ) -> Result<AnswerHead, TransportError> {
         match &mut self.protocol {
-            HttpVersion::Http1(connection) => connection.request(&request.http1(), stamps).await,
+            HttpVersion::Http1(connection) => connection.request(&request.to_http1(), stamps).await,
             HttpVersion::Http2 { sender, body, .. } => {
-                let request = request.http2();
+                let request = request.into_http2();
                 let handed_over = Rc::clone(&request.body().handed_over);
-                sender.ready().await.map_err(|error| TransportError::http2(&error, false))?;
+                sender.ready().await.map_err(|error| TransportError::from_http2(&error, false))?;
                 let mut response = pin!(sender.send_request(request));
                 let response = poll_fn(|cx| {
                     let poll = response.as_mut().poll(cx);
@@ -140,7 +140,7 @@ impl HttpConnection {
                     poll
                 })
                 .await
-                .map_err(|error| TransportError::http2(&error, false))?;
+                .map_err(|error| TransportError::from_http2(&error, false))?;
                 let (parts, incoming) = response.into_parts();
                 *body = Some(incoming);
                 let headers =
@@ -151,27 +151,29 @@ impl HttpConnection {
     }
 
     /// The next bytes of the body; `None` at its end.
-    pub(crate) async fn data(&mut self) -> Result<Option<BodyChunk<'_>>, TransportError> {
+    pub(crate) async fn next_data(&mut self) -> Result<Option<BodyChunk<'_>>, TransportError> {
         match &mut self.protocol {
-            HttpVersion::Http1(connection) => Ok(connection.data().await?.map(BodyChunk::InPlace)),
+            HttpVersion::Http1(connection) => {
+                Ok(connection.next_data().await?.map(BodyChunk::InPlace))
+            }
             HttpVersion::Http2 { body: None, .. } => Ok(None),
             HttpVersion::Http2 { body: Some(body), turn, .. } => loop {
                 let frame = poll_fn(|cx| {
                     ready!(turn.poll(cx));
                     let polled = Pin::new(&mut *body).poll_frame(cx);
-                    turn.took(polled.is_ready().then_some(0));
+                    turn.note_read(polled.is_ready().then_some(0));
                     polled
                 });
                 match frame
                     .await
                     .transpose()
-                    .map_err(|error| TransportError::http2(&error, true))?
+                    .map_err(|error| TransportError::from_http2(&error, true))?
                 {
                     None => return Ok(None),
                     // Trailers carry no token.
                     Some(frame) => {
                         if let Ok(bytes) = frame.into_data() {
-                            turn.took(Some(bytes.len()));
+                            turn.note_read(Some(bytes.len()));
                             return Ok(Some(BodyChunk::Owned(bytes)));
                         }
                     }
@@ -191,17 +193,17 @@ impl HttpConnection {
     /// What TCP did since this was last asked. On a shared connection that is what it did for all.
     pub(crate) fn tcp_facts(&self) -> Option<TcpFacts> {
         match &self.protocol {
-            HttpVersion::Http1(connection) => self.tcp.look(connection.as_fd()),
-            HttpVersion::Http2 { socket, .. } => self.tcp.look(socket.as_ref()?.as_fd()),
+            HttpVersion::Http1(connection) => self.tcp.since_last(connection.as_fd()),
+            HttpVersion::Http2 { socket, .. } => self.tcp.since_last(socket.as_ref()?.as_fd()),
         }
     }
 
     /// Another handle to a multiplexed connection, if it has a stream to spare.
-    pub(crate) fn share(&self) -> Option<Self> {
+    pub(crate) fn new_handle(&self) -> Option<Self> {
         let HttpVersion::Http2 { sender, socket, streams, .. } = &self.protocol else {
             return None;
         };
-        let slot = StreamSlot::take(streams)?;
+        let slot = StreamSlot::acquire(streams)?;
         let protocol = HttpVersion::Http2 {
             sender: sender.clone(),
             socket: socket.clone(),
@@ -216,7 +218,7 @@ impl HttpConnection {
 }
 
 impl HttpVersion {
-    async fn http2(socket: Socket) -> Result<Self, hyper::Error> {
+    async fn start_http2(socket: Socket) -> Result<Self, hyper::Error> {
         let descriptor = socket.as_fd().try_clone_to_owned().ok().map(Rc::new);
         let io = TokioIo::new(socket);
         let (sender, mut driver) = http2::Builder::new(WorkerTasks).handshake(io).await?;
@@ -255,7 +257,7 @@ impl OutgoingRequest<'_> {
     }
 
     /// Head and body in one piece, so that they leave in one write.
-    fn http1(&self) -> Vec<u8> {
+    fn to_http1(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(512 + self.body.len());
         bytes.extend_from_slice(self.method.as_str().as_bytes());
         bytes.push(b' ');
@@ -281,7 +283,7 @@ impl OutgoingRequest<'_> {
         bytes
     }
 
-    fn http2(self) -> http::Request<SendBody> {
+    fn into_http2(self) -> http::Request<SendBody> {
         let scheme = if self.endpoint.url.is_https { "https" } else { "http" };
         let uri = format!("{scheme}://{}{}", self.endpoint.url.authority, self.path);
         let trace = self.traceparent().and_then(|trace| HeaderValue::try_from(trace).ok());
@@ -310,7 +312,8 @@ pub(crate) async fn open_socket(
     waits: Waits,
 ) -> Result<(Socket, Connect), Failure> {
     let start = now();
-    let tcp = dial(addresses, waits).await.map_err(|error| fault::connecting(&error))?;
+    let tcp =
+        connect_any(addresses, waits).await.map_err(|error| fault::connect_failure(&error))?;
     let connected = TimeSpan { start, end: now() };
     let tcp = StampedTcp::new(tcp, Rc::new(SocketStamps::default()));
     let Some(tls) = tls else {
@@ -319,7 +322,7 @@ pub(crate) async fn open_socket(
     let stream = TlsConnector::from(std::sync::Arc::clone(&tls.config))
         .connect(tls.name.clone(), tcp)
         .await
-        .map_err(|error| fault::handshaking(&error))?;
+        .map_err(|error| fault::handshake_failure(&error))?;
     let tls = TimeSpan { start: connected.end, end: now() };
     Ok((Socket::tls(stream), Connect { tcp: connected, tls: Some(tls) }))
 }
@@ -336,7 +339,7 @@ pub(crate) const WAITS: Waits =
     Waits { each: Duration::from_secs(5), last: Duration::from_secs(5) };
 
 /// Tries the addresses in order; the error is that of the first, which is the preferred one.
-pub(crate) async fn dial(addresses: &[SocketAddr], waits: Waits) -> io::Result<TcpStream> {
+pub(crate) async fn connect_any(addresses: &[SocketAddr], waits: Waits) -> io::Result<TcpStream> {
     let mut first = None;
     for (place, address) in addresses.iter().enumerate() {
         let is_last = place + 1 == addresses.len();
@@ -431,10 +434,10 @@ mod tests {
                 session: None,
                 trace,
             };
-            let text = String::from_utf8(request().http1()).unwrap();
+            let text = String::from_utf8(request().to_http1()).unwrap();
             let lines = text.lines().filter_map(|line| line.strip_prefix("traceparent: "));
             let one: Vec<String> = lines.map(str::to_owned).collect();
-            let sent = request().http2();
+            let sent = request().into_http2();
             let values = sent.headers().get_all("traceparent").iter();
             let two: Vec<String> = values.map(|v| v.to_str().unwrap().to_owned()).collect();
             assert_eq!(one, two);
@@ -464,10 +467,10 @@ mod tests {
             trace: None,
         };
         let said = |session| {
-            let text = String::from_utf8(request(session).http1()).unwrap();
+            let text = String::from_utf8(request(session).to_http1()).unwrap();
             let lines = text.lines().filter_map(|line| line.strip_prefix("x-session: "));
             let one: Vec<String> = lines.map(str::to_owned).collect();
-            let sent = request(session).http2();
+            let sent = request(session).into_http2();
             let values = sent.headers().get_all("x-session").iter();
             let two: Vec<String> = values.map(|v| v.to_str().unwrap().to_owned()).collect();
             (one, two)

@@ -38,9 +38,9 @@ impl Dialer {
         cacert: Option<&[u8]>,
         insecure: bool,
     ) -> Result<Self, EndpointError> {
-        secrets::remember(url.secrets());
+        secrets::remember_secrets(url.secrets());
         let addresses = RwLock::new(url.resolve()?.addresses);
-        let settings = || tls::settings(&url.host, http, cacert, insecure);
+        let settings = || tls::tls_settings(&url.host, http, cacert, insecure);
         let tls = url.is_https.then(settings).transpose()?;
         let (host, port) = (url.host.clone(), url.port);
         Ok(Self { shared: Arc::new(ResolvedAddresses { host, port, addresses, tls }) })
@@ -58,7 +58,7 @@ impl Dialer {
     }
 
     /// Looks the name up again; what it stood for holds where that fails. Waits for the resolver.
-    pub fn look_up_again(&self) {
+    pub fn refresh_addresses(&self) {
         if let Ok(found) = ResolvedHost::resolve(&self.shared.host, self.shared.port) {
             *self.shared.addresses.write().unwrap_or_else(PoisonError::into_inner) =
                 found.addresses;
@@ -87,7 +87,7 @@ impl SocketWatch {
     }
 
     /// When the first byte since then was handed to the socket, and when the last one was taken.
-    pub fn written(&self) -> (Option<Nanos>, Option<Nanos>) {
+    pub fn write_instants(&self) -> (Option<Nanos>, Option<Nanos>) {
         (self.0.first_write.get(), self.0.last_write.get())
     }
 }

@@ -8,11 +8,11 @@ use goodput_model::{ConnectionPolicy, Failure, FailureStage, Stamps};
 use http::{HeaderValue, Method, Uri, header};
 use tokio::time::timeout;
 
-use crate::answer::excerpt;
+use crate::answer::clip_bytes;
 use crate::connection::{HttpConnection, OutgoingRequest};
 use crate::endpoint::{BaseUrl, Endpoint, EndpointError, EndpointSettings, UrlError};
 use crate::head::{AnswerHead, TransportError};
-use crate::secrets::scrub;
+use crate::secrets::scrub_secrets;
 
 /// Redirects that are followed.
 const MOST_REDIRECTS: usize = 5;
@@ -108,14 +108,16 @@ pub async fn download(
     let mut place = DownloadUrl::new(url, token)?;
     for _ in 0..=MOST_REDIRECTS {
         let mut connection = place.connect().await?;
-        let head = place.ask(&mut connection).await?;
+        let head = place.send_request(&mut connection).await?;
         match (head.status, head.location.as_deref()) {
-            (301 | 302 | 303 | 307 | 308, Some(location)) => place = place.redirected(location)?,
-            (200, _) => return place.receive(&mut connection, &head, to, limit).await,
-            (status, _) => return Err(place.refused(&mut connection, status).await),
+            (301 | 302 | 303 | 307 | 308, Some(location)) => {
+                place = place.follow_redirect(location)?;
+            }
+            (200, _) => return place.receive_body(&mut connection, &head, to, limit).await,
+            (status, _) => return Err(place.refusal_error(&mut connection, status).await),
         }
     }
-    Err(place.not_followed(format!("more than {MOST_REDIRECTS} times")))
+    Err(place.redirect_error(format!("more than {MOST_REDIRECTS} times")))
 }
 
 /// Where a file, or a redirect to it, is.
@@ -148,23 +150,27 @@ impl DownloadUrl {
         let opening = HttpConnection::open(&self.endpoint, 0);
         let opened = timeout(CONNECT_LIMIT, opening).await;
         let (connection, _) = opened
-            .map_err(|_| self.silent(CONNECT_LIMIT))?
-            .map_err(|failure| self.failed(failure))?;
+            .map_err(|_| self.silence_error(CONNECT_LIMIT))?
+            .map_err(|failure| self.failure_error(failure))?;
         Ok(connection)
     }
 
-    async fn ask(&self, connection: &mut HttpConnection) -> Result<AnswerHead, DownloadError> {
+    async fn send_request(
+        &self,
+        connection: &mut HttpConnection,
+    ) -> Result<AnswerHead, DownloadError> {
         let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
         let (endpoint, method, body) = (&self.endpoint, Method::GET, Bytes::new());
         let (id, session, trace) = (None, None, None);
         let request = OutgoingRequest { endpoint, method, path, body, id, session, trace };
         let mut stamps = Stamps::default();
         let asking = connection.request(request, &mut stamps);
-        let head = timeout(SILENCE_LIMIT, asking).await.map_err(|_| self.silent(SILENCE_LIMIT))?;
-        head.map_err(|trouble| self.failed(trouble.at(FailureStage::Headers)))
+        let head =
+            timeout(SILENCE_LIMIT, asking).await.map_err(|_| self.silence_error(SILENCE_LIMIT))?;
+        head.map_err(|trouble| self.failure_error(trouble.into_failure(FailureStage::Headers)))
     }
 
-    async fn receive(
+    async fn receive_body(
         &self,
         connection: &mut HttpConnection,
         head: &AnswerHead,
@@ -172,16 +178,18 @@ impl DownloadUrl {
         limit: u64,
     ) -> Result<u64, DownloadError> {
         if let Some(coding) = &head.content_encoding {
-            let trouble = TransportError::bad(&format!(
+            let trouble = TransportError::not_http(&format!(
                 "compressed ({coding}), although the request did not allow it"
             ));
-            return Err(self.failed(trouble.at(FailureStage::Stream)));
+            return Err(self.failure_error(trouble.into_failure(FailureStage::Stream)));
         }
         let mut length = 0;
         loop {
-            let data = timeout(SILENCE_LIMIT, connection.data());
-            let data = data.await.map_err(|_| self.silent(SILENCE_LIMIT))?;
-            let data = data.map_err(|trouble| self.failed(trouble.at(FailureStage::Stream)))?;
+            let data = timeout(SILENCE_LIMIT, connection.next_data());
+            let data = data.await.map_err(|_| self.silence_error(SILENCE_LIMIT))?;
+            let data = data.map_err(|trouble| {
+                self.failure_error(trouble.into_failure(FailureStage::Stream))
+            })?;
             let Some(bytes) = data else { return Ok(length) };
             length += bytes.len() as u64;
             if length > limit {
@@ -193,11 +201,11 @@ impl DownloadUrl {
     }
 
     /// Where a redirect leads. The token stays behind when the host, the port or the scheme changes.
-    fn redirected(&self, location: &str) -> Result<Self, DownloadError> {
-        let url = resolve(&self.uri, location);
+    fn follow_redirect(&self, location: &str) -> Result<Self, DownloadError> {
+        let url = resolve_location(&self.uri, location);
         let base: BaseUrl = url.parse()?;
         if self.base.is_https && !base.is_https {
-            return Err(self.not_followed("from https to http".to_owned()));
+            return Err(self.redirect_error("from https to http".to_owned()));
         }
         let origin = |base: &BaseUrl| (base.is_https, base.host.to_ascii_lowercase(), base.port);
         let token = self.token.as_deref().filter(|_| origin(&base) == origin(&self.base));
@@ -205,38 +213,38 @@ impl DownloadUrl {
     }
 
     /// A status that is neither a file nor a redirect, with what the server says about it.
-    async fn refused(&self, connection: &mut HttpConnection, status: u16) -> DownloadError {
+    async fn refusal_error(&self, connection: &mut HttpConnection, status: u16) -> DownloadError {
         let mut body = Vec::new();
         while body.len() < REFUSAL_BYTES {
-            let data = timeout(SILENCE_LIMIT, connection.data());
+            let data = timeout(SILENCE_LIMIT, connection.next_data());
             let Ok(Ok(Some(bytes))) = data.await else { break };
             body.extend_from_slice(&bytes);
         }
-        let excerpt = harmless(excerpt(&body));
+        let excerpt = safe_excerpt(clip_bytes(&body));
         DownloadError::Status { url: self.base.shown(), status, excerpt }
     }
 
-    fn failed(&self, failure: Failure) -> DownloadError {
-        let failure = Failure { message: harmless(failure.message), ..failure };
+    fn failure_error(&self, failure: Failure) -> DownloadError {
+        let failure = Failure { message: safe_excerpt(failure.message), ..failure };
         DownloadError::Failed { url: self.base.shown(), failure }
     }
 
-    fn silent(&self, waited: Duration) -> DownloadError {
+    fn silence_error(&self, waited: Duration) -> DownloadError {
         DownloadError::Silent { url: self.base.shown(), waited }
     }
 
-    fn not_followed(&self, reason: String) -> DownloadError {
+    fn redirect_error(&self, reason: String) -> DownloadError {
         DownloadError::Redirect { url: self.base.shown(), reason }
     }
 }
 
 /// The beginning of foreign text, without secrets and control characters.
-fn harmless(text: String) -> String {
-    scrub(text).chars().take(SHOWN).flat_map(char::escape_debug).collect()
+fn safe_excerpt(text: String) -> String {
+    scrub_secrets(text).chars().take(SHOWN).flat_map(char::escape_debug).collect()
 }
 
 /// What a `Location` means where it was found.
-fn resolve(from: &Uri, location: &str) -> String {
+fn resolve_location(from: &Uri, location: &str) -> String {
     let is_absolute = location.split_once("://").is_some_and(|(scheme, _)| {
         !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())
     });
@@ -257,11 +265,11 @@ fn resolve(from: &Uri, location: &str) -> String {
             format!("{folder}/{path}")
         }
     };
-    format!("{scheme}://{authority}{}{query}", without_dots(&path))
+    format!("{scheme}://{authority}{}{query}", remove_dot_segments(&path))
 }
 
 /// A path whose `.` and `..` have been followed.
-fn without_dots(path: &str) -> String {
+fn remove_dot_segments(path: &str) -> String {
     let mut kept = Vec::new();
     for segment in path.split('/').skip(1) {
         match segment {
@@ -290,7 +298,7 @@ mod tests {
             ("./../../../c/", "https://hub.test:8443/c/"),
             ("?y=2", "https://hub.test:8443/a/b/file?y=2"),
         ] {
-            assert_eq!(resolve(&from, location), url);
+            assert_eq!(resolve_location(&from, location), url);
         }
     }
 }

@@ -327,7 +327,7 @@ impl Endpoint {
         let tls = url
             .is_https
             .then(|| {
-                tls::settings(
+                tls::tls_settings(
                     &url.host,
                     settings.http,
                     settings.cacert.as_deref(),
@@ -340,9 +340,9 @@ impl Endpoint {
             Api::Chat => "chat/completions",
             Api::Completions => "completions",
         });
-        secrets::remember(settings.api_key.iter().cloned().chain(url.secrets()));
+        secrets::remember_secrets(settings.api_key.iter().cloned().chain(url.secrets()));
         // The whole value and each word of it: a server may quote `Bearer KEY`, or the key alone.
-        secrets::remember(settings.headers.iter().flat_map(|Header { value, .. }| {
+        secrets::remember_secrets(settings.headers.iter().flat_map(|Header { value, .. }| {
             let words =
                 value.split(|letter: char| letter.is_whitespace() || "=;,:\"".contains(letter));
             std::iter::once(value.clone()).chain(words.map(str::to_owned))

@@ -36,14 +36,14 @@ impl EventTemplate {
     }
 
     /// Remembers an event that was read: nothing but this many bytes of text, of this answer.
-    pub(crate) fn learn(&mut self, data: &[u8], text_bytes: u32, answer: u32) {
+    pub(crate) fn remember_event(&mut self, data: &[u8], text_bytes: u32, answer: u32) {
         if self.misses >= PATIENCE {
             return;
         }
         self.misses += 1;
         self.before.clear();
         self.behind.clear();
-        let found = PLACES.iter().find_map(|place| text(data, place));
+        let found = PLACES.iter().find_map(|place| text_range(data, place));
         let Some(range) = found.filter(|range| range.len() == text_bytes as usize) else { return };
         self.answer = answer;
         self.before.extend_from_slice(&data[..range.start]);
@@ -52,19 +52,19 @@ impl EventTemplate {
 
     /// Remembers nothing, ever.
     #[cfg(test)]
-    pub(crate) fn off() -> Self {
+    pub(crate) fn disabled() -> Self {
         Self { misses: PATIENCE, ..Self::default() }
     }
 
     /// An event was like the one remembered.
-    pub(crate) fn hit(&mut self) {
+    pub(crate) fn note_match(&mut self) {
         self.misses = 0;
     }
 }
 
 /// Where a text such as that of `"delta":{…"content":"…"` lies. An unescaped quote cannot stand inside
 /// a string, so the key is one; and its object is the owner's if no brace comes between them.
-fn text(data: &[u8], (key, owner): &(&[u8], &[u8])) -> Option<std::ops::Range<usize>> {
+fn text_range(data: &[u8], (key, owner): &(&[u8], &[u8])) -> Option<std::ops::Range<usize>> {
     let start = memchr::memmem::find(data, key)? + key.len();
     let brace = memchr::memrchr2(b'{', b'}', &data[..start])?;
     let is_its = data[brace] == b'{' && data[..brace].ends_with(owner);
@@ -85,7 +85,7 @@ mod tests {
 
     fn learned(data: &str, bytes: u32) -> EventTemplate {
         let mut likeness = EventTemplate::default();
-        likeness.learn(data.as_bytes(), bytes, 0);
+        likeness.remember_event(data.as_bytes(), bytes, 0);
         likeness
     }
 
@@ -139,7 +139,7 @@ mod tests {
         for number in 0..10 {
             let data = event("x").replace("\"c\"", &number.to_string());
             assert_eq!(likeness.text_bytes(data.as_bytes()), None);
-            likeness.learn(data.as_bytes(), 1, 0);
+            likeness.remember_event(data.as_bytes(), 1, 0);
         }
         assert_eq!(likeness.misses, PATIENCE);
     }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::connection::{HttpConnection, OutgoingRequest};
 use crate::endpoint::Endpoint;
-use crate::places::places;
+use crate::places::candidate_paths;
 use crate::secrets;
 
 /// How long one page is waited for.
@@ -50,17 +50,17 @@ pub struct FactsPage {
 /// larger than a mebibyte is not there.
 ///
 /// Runs on a current-thread runtime with a local task set.
-pub async fn facts_pages(endpoint: &Arc<Endpoint>) -> Vec<FactsPage> {
+pub async fn fetch_facts_pages(endpoint: &Arc<Endpoint>) -> Vec<FactsPage> {
     let mut asking = JoinSet::new();
     for (place, (name, routes)) in PAGES.into_iter().enumerate() {
         let endpoint = Arc::clone(endpoint);
         asking.spawn_local(async move {
             for route in routes {
-                let path = path(&endpoint, route);
+                let path = page_path(&endpoint, route);
                 // A server that is silent once is not asked again.
-                let body = timeout(PATIENCE, ask(&endpoint, &path)).await.ok()?;
+                let body = timeout(PATIENCE, fetch_json(&endpoint, &path)).await.ok()?;
                 if let Some(mut body) = body {
-                    scrub(&mut body);
+                    scrub_secrets(&mut body);
                     return Some((place, FactsPage { name, body }));
                 }
             }
@@ -76,10 +76,10 @@ pub async fn facts_pages(endpoint: &Arc<Endpoint>) -> Vec<FactsPage> {
 }
 
 /// Where a page is: the list of models below the version segment, the others next to it.
-fn path(endpoint: &Endpoint, route: &str) -> String {
+fn page_path(endpoint: &Endpoint, route: &str) -> String {
     let (name, query) = route.split_once('?').unwrap_or((route, ""));
     let route = endpoint.url.route(name);
-    let sibling = (name != "models").then(|| places(&route).into_iter().next()).flatten();
+    let sibling = (name != "models").then(|| candidate_paths(&route).into_iter().next()).flatten();
     let path = sibling.unwrap_or(route);
     match query {
         "" => path,
@@ -88,7 +88,7 @@ fn path(endpoint: &Endpoint, route: &str) -> String {
     }
 }
 
-async fn ask(endpoint: &Endpoint, path: &str) -> Option<Value> {
+async fn fetch_json(endpoint: &Endpoint, path: &str) -> Option<Value> {
     let (mut connection, _) = HttpConnection::open(endpoint, 0).await.ok()?;
     let body = Bytes::new();
     let request = OutgoingRequest {
@@ -105,7 +105,7 @@ async fn ask(endpoint: &Endpoint, path: &str) -> Option<Value> {
         return None;
     }
     let mut bytes = Vec::new();
-    while let Some(piece) = connection.data().await.ok()? {
+    while let Some(piece) = connection.next_data().await.ok()? {
         if bytes.len() + piece.len() > MOST_BYTES {
             return None;
         }
@@ -115,13 +115,13 @@ async fn ask(endpoint: &Endpoint, path: &str) -> Option<Value> {
 }
 
 /// Takes our own secrets out of every text.
-fn scrub(value: &mut Value) {
+fn scrub_secrets(value: &mut Value) {
     match value {
-        Value::String(text) => *text = secrets::scrub(std::mem::take(text)),
-        Value::Array(all) => all.iter_mut().for_each(scrub),
+        Value::String(text) => *text = secrets::scrub_secrets(std::mem::take(text)),
+        Value::Array(all) => all.iter_mut().for_each(scrub_secrets),
         Value::Object(all) => {
-            all.retain(|name, _| secrets::scrub(name.clone()) == *name);
-            all.values_mut().for_each(scrub);
+            all.retain(|name, _| secrets::scrub_secrets(name.clone()) == *name);
+            all.values_mut().for_each(scrub_secrets);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

@@ -23,13 +23,13 @@ impl AnswerError {
 }
 
 /// A failure while opening a connection.
-pub(crate) fn connecting(error: &io::Error) -> Failure {
+pub(crate) fn connect_failure(error: &io::Error) -> Failure {
     let class = if is_local_limit(error) { ErrorClass::LocalLimit } else { ErrorClass::Connect };
     Failure { class, stage: FailureStage::Connect, message: error.to_string() }
 }
 
 /// A TLS handshake that failed, with what the user can do about it.
-pub(crate) fn handshaking(error: &io::Error) -> Failure {
+pub(crate) fn handshake_failure(error: &io::Error) -> Failure {
     let of_tls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let message = match of_tls {
         // The first bytes of the peer are not a TLS record: almost always an HTTP/1.1 status line.
@@ -46,8 +46,8 @@ pub(crate) fn handshaking(error: &io::Error) -> Failure {
 
 /// A failure of HTTP/2, before or after the answer began. Other than a broken connection it is a
 /// protocol that was not kept: a server that does not speak HTTP/2 sends no valid frame.
-pub(crate) fn http2(error: &hyper::Error, began: bool) -> (ErrorClass, String) {
-    let message = describe(error);
+pub(crate) fn http2_failure(error: &hyper::Error, began: bool) -> (ErrorClass, String) {
+    let message = innermost_cause(error);
     let class = if is_violation(&message) {
         ErrorClass::BadHttp
     } else if began {
@@ -71,7 +71,7 @@ pub(crate) fn is_stream_reset(message: &str) -> bool {
 }
 
 /// The innermost cause says most: "connection reset by peer" rather than "error reading a body".
-fn describe(error: &hyper::Error) -> String {
+fn innermost_cause(error: &hyper::Error) -> String {
     let mut message = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_failed_handshake_says_what_to_do() {
-        let message = |error: rustls::Error| handshaking(&io::Error::other(error)).message;
+        let message = |error: rustls::Error| handshake_failure(&io::Error::other(error)).message;
         let plain = rustls::InvalidMessage::InvalidContentType;
         assert_eq!(message(plain.into()), PLAIN_HTTP);
         let untrusted = message(rustls::CertificateError::UnknownIssuer.into());

@@ -42,7 +42,8 @@ impl BodyFraming {
         for header in response.headers.iter() {
             let value = String::from_utf8_lossy(header.value).to_ascii_lowercase();
             if header.name.eq_ignore_ascii_case("content-length") {
-                let said = digits(header.value.trim_ascii()).ok_or("invalid content-length")?;
+                let said =
+                    parse_digits(header.value.trim_ascii()).ok_or("invalid content-length")?;
                 if length.replace(said).is_some_and(|earlier| earlier != said) {
                     return Err("two different lengths for one response");
                 }
@@ -71,7 +72,7 @@ impl BodyFraming {
     }
 
     /// Takes the next piece of the body from the front of `bytes`, or says what is wrong with them.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<FramedBytes, &'static str> {
+    pub fn take_framed(&mut self, bytes: &[u8]) -> Result<FramedBytes, &'static str> {
         let mut taken = self.take_data(bytes)?;
         while *self == Self::Trailers && taken.piece.is_none() {
             let rest = &bytes[taken.used..];
@@ -91,15 +92,15 @@ impl BodyFraming {
             let rest = &bytes[used..];
             let step = match *self {
                 Self::Done | Self::Trailers => None,
-                Self::ToEnd => return Ok(piece(rest, used, u64::MAX)),
+                Self::ToEnd => return Ok(clip_piece(rest, used, u64::MAX)),
                 Self::Length(left) => {
-                    let taken = piece(rest, used, left);
+                    let taken = clip_piece(rest, used, left);
                     let left = left - taken.length();
                     *self = if left == 0 { Self::Done } else { Self::Length(left) };
                     return Ok(taken);
                 }
                 Self::ChunkData(left) => {
-                    let taken = piece(rest, used, left);
+                    let taken = clip_piece(rest, used, left);
                     let left = left - taken.length();
                     *self = if left == 0 { Self::ChunkEnd } else { Self::ChunkData(left) };
                     return Ok(taken);
@@ -121,7 +122,7 @@ impl BodyFraming {
 }
 
 /// A number in digits alone; the usual parser takes a sign as well.
-pub(crate) fn digits(text: &[u8]) -> Option<u64> {
+pub(crate) fn parse_digits(text: &[u8]) -> Option<u64> {
     let is_number = text.iter().all(u8::is_ascii_digit);
     is_number.then(|| std::str::from_utf8(text).ok()?.parse().ok()).flatten()
 }
@@ -174,7 +175,7 @@ impl FramedBytes {
 }
 
 /// Up to `limit` bytes of `rest`, which begins at `at`.
-fn piece(rest: &[u8], at: usize, limit: u64) -> FramedBytes {
+fn clip_piece(rest: &[u8], at: usize, limit: u64) -> FramedBytes {
     let length = usize::try_from(limit).unwrap_or(usize::MAX).min(rest.len());
     FramedBytes { piece: (length > 0).then_some(at..at + length), used: at + length }
 }

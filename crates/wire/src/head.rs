@@ -54,36 +54,36 @@ pub(crate) struct TransportError {
 
 impl TransportError {
     /// The connection ended before a byte of the answer.
-    pub(crate) fn closed() -> Self {
+    pub(crate) fn closed_early() -> Self {
         let message = "connection closed before the answer".to_owned();
         Self { class: ErrorClass::Closed, message }
     }
 
     /// The connection ended within the answer.
-    pub(crate) fn cut() -> Self {
+    pub(crate) fn cut_off() -> Self {
         let message = "connection closed in the middle of the answer".to_owned();
         Self { class: ErrorClass::Cut, message }
     }
 
     /// The answer is not HTTP.
-    pub(crate) fn bad(message: &str) -> Self {
+    pub(crate) fn not_http(message: &str) -> Self {
         Self { class: ErrorClass::BadHttp, message: message.to_owned() }
     }
 
     /// The socket failed, before or after the answer began.
-    pub(crate) fn io(error: &io::Error, began: bool) -> Self {
+    pub(crate) fn from_io(error: &io::Error, began: bool) -> Self {
         let class = if began { ErrorClass::Cut } else { ErrorClass::Closed };
         Self { class, message: error.to_string() }
     }
 
     /// HTTP/2 failed.
-    pub(crate) fn http2(error: &hyper::Error, began: bool) -> Self {
-        let failure = crate::fault::http2(error, began);
+    pub(crate) fn from_http2(error: &hyper::Error, began: bool) -> Self {
+        let failure = crate::fault::http2_failure(error, began);
         Self { class: failure.0, message: failure.1 }
     }
 
     /// As a failure at this stage. Past the headers a close is a cut.
-    pub(crate) fn at(self, stage: FailureStage) -> Failure {
+    pub(crate) fn into_failure(self, stage: FailureStage) -> Failure {
         let is_within = stage >= FailureStage::FirstToken && self.class == ErrorClass::Closed;
         let class = if is_within { ErrorClass::Cut } else { self.class };
         Failure { class, stage, message: self.message }

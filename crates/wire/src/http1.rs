@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker, ready};
 use goodput_model::Stamps;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::answer::excerpt;
+use crate::answer::clip_bytes;
 use crate::framing::BodyFraming;
 use crate::head::{AnswerHead, TransportError};
 use crate::socket::Socket;
@@ -64,7 +64,7 @@ impl Http1Connection {
         stamps: &mut Stamps,
     ) -> Result<AnswerHead, TransportError> {
         self.socket.stamps().expect_request();
-        let written = self.write(request).await;
+        let written = self.write_request(request).await;
         stamps.sent_first = self.socket.stamps().first_write.get();
         stamps.sent_last = self.socket.stamps().last_write.get();
         // A server that answered before it had everything will not take another request.
@@ -73,15 +73,19 @@ impl Http1Connection {
             if let Some(head) = self.take_head()? {
                 return Ok(head);
             }
-            if self.read().await? == 0 {
+            if self.read_more().await? == 0 {
                 let began = !self.unread.is_empty();
-                return Err(if began { TransportError::cut() } else { TransportError::closed() });
+                return Err(if began {
+                    TransportError::cut_off()
+                } else {
+                    TransportError::closed_early()
+                });
             }
         }
     }
 
     /// The next bytes of the body; `None` at its end.
-    pub(crate) async fn data(&mut self) -> Result<Option<&[u8]>, TransportError> {
+    pub(crate) async fn next_data(&mut self) -> Result<Option<&[u8]>, TransportError> {
         loop {
             if let Some(piece) = self.take_piece()? {
                 return Ok(Some(&self.buffer[piece]));
@@ -89,12 +93,12 @@ impl Http1Connection {
             if self.body == BodyFraming::Done {
                 return Ok(None);
             }
-            if self.read().await? == 0 {
+            if self.read_more().await? == 0 {
                 if self.body == BodyFraming::ToEnd {
                     self.body = BodyFraming::Done;
                     return Ok(None);
                 }
-                return Err(TransportError::cut());
+                return Err(TransportError::cut_off());
             }
         }
     }
@@ -110,15 +114,15 @@ impl Http1Connection {
     }
 
     /// Writes all of `bytes`, unless an answer comes first. Whether all was written.
-    async fn write(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
+    async fn write_request(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
         let mut rest = bytes;
         poll_fn(|cx| {
             while !rest.is_empty() {
                 match Pin::new(&mut self.socket).poll_write(cx, rest) {
-                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(TransportError::closed())),
+                    Poll::Ready(Ok(0)) => return Poll::Ready(Err(TransportError::closed_early())),
                     Poll::Ready(Ok(n)) => rest = &rest[n..],
                     Poll::Ready(Err(error)) => {
-                        return Poll::Ready(Err(TransportError::io(&error, false)));
+                        return Poll::Ready(Err(TransportError::from_io(&error, false)));
                     }
                     Poll::Pending => {
                         let read = ready!(self.poll_read(cx));
@@ -128,12 +132,14 @@ impl Http1Connection {
             }
             // Under TLS the last record may still be on its way to the socket.
             let flushed = ready!(Pin::new(&mut self.socket).poll_flush(cx));
-            Poll::Ready(flushed.map(|()| true).map_err(|error| TransportError::io(&error, false)))
+            Poll::Ready(
+                flushed.map(|()| true).map_err(|error| TransportError::from_io(&error, false)),
+            )
         })
         .await
     }
 
-    async fn read(&mut self) -> Result<usize, TransportError> {
+    async fn read_more(&mut self) -> Result<usize, TransportError> {
         poll_fn(|cx| self.poll_read(cx)).await
     }
 
@@ -146,7 +152,7 @@ impl Http1Connection {
             self.unread = 0..self.unread.len();
             if self.unread.end == self.buffer.len() {
                 if self.buffer.len() >= HEAD_LIMIT {
-                    return Poll::Ready(Err(TransportError::bad(
+                    return Poll::Ready(Err(TransportError::not_http(
                         "the response headers are too large",
                     )));
                 }
@@ -157,11 +163,11 @@ impl Http1Connection {
         let mut room = ReadBuf::new(&mut self.buffer[self.unread.end..]);
         let polled = Pin::new(&mut self.socket).poll_read(cx, &mut room);
         let came = room.filled().len();
-        self.turn.took(polled.is_ready().then_some(came));
+        self.turn.note_read(polled.is_ready().then_some(came));
         let outcome = ready!(polled);
         self.unread.end += came;
         let began = !self.unread.is_empty();
-        Poll::Ready(outcome.map(|()| came).map_err(|error| TransportError::io(&error, began)))
+        Poll::Ready(outcome.map(|()| came).map_err(|error| TransportError::from_io(&error, began)))
     }
 
     /// Takes a whole head from the buffer, if it is there. Interim answers are passed over.
@@ -171,7 +177,7 @@ impl Http1Connection {
             let mut response = httparse::Response::new(&mut lines);
             let bytes = &self.buffer[self.unread.clone()];
             let bad = |error: httparse::Error| {
-                TransportError::bad(&format!("{error}: {}", excerpt(bytes)))
+                TransportError::not_http(&format!("{error}: {}", clip_bytes(bytes)))
             };
             let httparse::Status::Complete(length) = response.parse(bytes).map_err(bad)? else {
                 return Ok(None);
@@ -179,7 +185,7 @@ impl Http1Connection {
             let status = response.code.unwrap_or(0);
             let head = AnswerHead::new(status, response.headers);
             let (framing, keeps_alive) =
-                BodyFraming::from_head(status, &response).map_err(TransportError::bad)?;
+                BodyFraming::from_head(status, &response).map_err(TransportError::not_http)?;
             self.unread.start += length;
             if (100..200).contains(&status) && status != 101 {
                 continue;
@@ -194,8 +200,10 @@ impl Http1Connection {
     /// at the end.
     fn take_piece(&mut self) -> Result<Option<Range<usize>>, TransportError> {
         let start = self.unread.start;
-        let taken =
-            self.body.take(&self.buffer[self.unread.clone()]).map_err(TransportError::bad)?;
+        let taken = self
+            .body
+            .take_framed(&self.buffer[self.unread.clone()])
+            .map_err(TransportError::not_http)?;
         self.unread.start += taken.used;
         Ok(taken.piece.map(|piece| start + piece.start..start + piece.end))
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use crate::framing::{BodyFraming, digits};
+use crate::framing::{BodyFraming, parse_digits};
 
 /// Most lines of a head, or of trailers.
 const LINES: usize = 100;
@@ -81,7 +81,7 @@ impl Inflow {
     }
 
     /// A request is about to be sent. The answer to `HEAD` has no body, whatever it says.
-    pub fn expect(&mut self, may_have_body: bool) {
+    pub fn expect_answer(&mut self, may_have_body: bool) {
         self.stage = InflowStage::Head { may_have_body };
         self.has_begun = false;
     }
@@ -90,18 +90,18 @@ impl Inflow {
     pub fn push(&mut self, bytes: &mut [u8]) {
         self.has_begun |= !bytes.is_empty();
         if self.rest.is_empty() {
-            let used = self.understand(bytes);
+            let used = self.parse_front(bytes);
             self.rest = bytes[used..].to_vec();
         } else {
             let mut all = std::mem::take(&mut self.rest);
             all.extend_from_slice(bytes);
-            let used = self.understand(&mut all);
+            let used = self.parse_front(&mut all);
             self.rest = if used == 0 { all } else { all[used..].to_vec() };
         }
     }
 
     /// The connection has ended: whether that is the end of the answer.
-    pub fn end(&mut self) -> bool {
+    pub fn end_of_stream(&mut self) -> bool {
         let is_end = self.stage == InflowStage::Body(BodyFraming::ToEnd);
         if is_end {
             self.stage = InflowStage::Body(BodyFraming::Done);
@@ -145,7 +145,7 @@ impl Inflow {
     }
 
     /// How many bytes of the body are still to be taken, where the head says that.
-    pub fn left(&self) -> Option<u64> {
+    pub fn body_bytes_left(&self) -> Option<u64> {
         let coming = match self.stage {
             InflowStage::Body(BodyFraming::Length(left)) => left,
             _ => 0,
@@ -154,29 +154,29 @@ impl Inflow {
     }
 
     /// Takes everything that can be understood from the front of `bytes`; how much that is.
-    fn understand(&mut self, bytes: &mut [u8]) -> usize {
-        self.try_to_understand(bytes).unwrap_or_else(|fault| {
+    fn parse_front(&mut self, bytes: &mut [u8]) -> usize {
+        self.try_parse_front(bytes).unwrap_or_else(|fault| {
             self.fault = Some(fault);
             bytes.len()
         })
     }
 
-    fn try_to_understand(&mut self, bytes: &mut [u8]) -> Result<usize, &'static str> {
+    fn try_parse_front(&mut self, bytes: &mut [u8]) -> Result<usize, &'static str> {
         if self.fault.is_some() {
             return Ok(bytes.len());
         }
         let mut used = 0;
         while let InflowStage::Head { may_have_body } = self.stage {
-            let Some(length) = self.understand_head(&bytes[used..], may_have_body)? else {
+            let Some(length) = self.parse_head(&bytes[used..], may_have_body)? else {
                 return Ok(used);
             };
             used += length;
         }
-        let used = used + self.understand_data(&mut bytes[used..])?;
+        let used = used + self.join_data(&mut bytes[used..])?;
         if self.stage != InflowStage::Body(BodyFraming::Trailers) {
             return Ok(used);
         }
-        let Some((length, trailers)) = understand_trailers(&bytes[used..], self.head_bytes)? else {
+        let Some((length, trailers)) = parse_trailers(&bytes[used..], self.head_bytes)? else {
             return Ok(used);
         };
         self.stage = InflowStage::Body(BodyFraming::Done);
@@ -185,7 +185,7 @@ impl Inflow {
     }
 
     /// Understands a head, if it is whole; its length. Interim answers are passed over.
-    fn understand_head(
+    fn parse_head(
         &mut self,
         bytes: &[u8],
         may_have_body: bool,
@@ -209,10 +209,10 @@ impl Inflow {
         if status.is_informational() && status != StatusCode::SWITCHING_PROTOCOLS {
             return Ok(Some(length));
         }
-        let mut headers = map(response.headers)?;
+        let mut headers = header_map(response.headers)?;
         let is_old = response.version == Some(0);
         self.keeps_alive = keeps_alive(&headers, is_old);
-        let framing = self.framing(&mut headers, is_old)?;
+        let framing = self.body_framing(&mut headers, is_old)?;
         let has_body = may_have_body
             && ![StatusCode::SWITCHING_PROTOCOLS, StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED]
                 .contains(&status);
@@ -228,7 +228,7 @@ impl Inflow {
     }
 
     /// How a body is delimited (RFC 9112, section 6.3).
-    fn framing(
+    fn body_framing(
         &mut self,
         headers: &mut HeaderMap,
         is_old: bool,
@@ -252,7 +252,7 @@ impl Inflow {
     }
 
     /// Puts all pieces of the body in `bytes` into one; how much of them was used.
-    fn understand_data(&mut self, bytes: &mut [u8]) -> Result<usize, &'static str> {
+    fn join_data(&mut self, bytes: &mut [u8]) -> Result<usize, &'static str> {
         let InflowStage::Body(mut framing) = self.stage else { return Ok(0) };
         let (mut used, mut end) = (0, 0);
         let outcome = loop {
@@ -280,7 +280,7 @@ fn content_length(headers: &HeaderMap) -> Result<Option<u64>, &'static str> {
     let mut length = None;
     for value in headers.get_all(CONTENT_LENGTH) {
         for said in value.as_bytes().split(|byte| *byte == b',') {
-            let said = digits(said.trim_ascii()).ok_or("invalid content-length")?;
+            let said = parse_digits(said.trim_ascii()).ok_or("invalid content-length")?;
             if length.replace(said).is_some_and(|earlier| earlier != said) {
                 return Err("two different lengths for one response");
             }
@@ -300,10 +300,7 @@ fn keeps_alive(headers: &HeaderMap, is_old: bool) -> bool {
 }
 
 /// Understands trailers, if they are whole; their length and what they say.
-fn understand_trailers(
-    bytes: &[u8],
-    limit: usize,
-) -> Result<Option<(usize, HeaderMap)>, &'static str> {
+fn parse_trailers(bytes: &[u8], limit: usize) -> Result<Option<(usize, HeaderMap)>, &'static str> {
     let mut lines = [httparse::EMPTY_HEADER; LINES];
     let parsed = httparse::parse_headers(bytes, &mut lines);
     let (length, lines) = match parsed.map_err(|_| "the trailers are not valid HTTP")? {
@@ -318,10 +315,10 @@ fn understand_trailers(
     if ends.into_iter().any(|end| end == 0 || bytes[end - 1] != b'\r') {
         return Err("the trailers are not valid HTTP");
     }
-    Ok(Some((length, map(lines)?)))
+    Ok(Some((length, header_map(lines)?)))
 }
 
-fn map(lines: &[httparse::Header<'_>]) -> Result<HeaderMap, &'static str> {
+fn header_map(lines: &[httparse::Header<'_>]) -> Result<HeaderMap, &'static str> {
     let mut headers = HeaderMap::with_capacity(lines.len());
     for line in lines {
         let name = HeaderName::from_bytes(line.name.as_bytes());

@@ -374,12 +374,12 @@ lenient!(Choices {
 
 /// Reads a body. Python servers write `NaN` and `Infinity`, which are not JSON: such a body is read
 /// again with those words replaced.
-pub(crate) fn read(bytes: &[u8]) -> Result<ApiBody, serde_json::Error> {
-    read_as(bytes)
+pub(crate) fn parse_body(bytes: &[u8]) -> Result<ApiBody, serde_json::Error> {
+    parse_body_as(bytes)
 }
 
-/// As [`read`], in another shape.
-pub(crate) fn read_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
+/// As [`parse_body`], in another shape.
+pub(crate) fn parse_body_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, serde_json::Error> {
     serde_json::from_slice(bytes).or_else(|error| match without_python_floats(bytes) {
         Some(cleaned) => serde_json::from_slice(&cleaned),
         None => Err(error),
@@ -440,7 +440,7 @@ mod tests {
             (r#"{"choices":[{"delta":null}]}"#, 0, 0),
         ];
         for (json, answer, reasoning) in cases {
-            let body = read(json.as_bytes()).unwrap();
+            let body = parse_body(json.as_bytes()).unwrap();
             let choice = body.choices.iter().next().unwrap();
             assert_eq!(
                 (choice.answer_bytes(), choice.reasoning_bytes()),
@@ -459,7 +459,7 @@ mod tests {
             r#"{"choices":[{"delta":{"content":"a"},"message":null,"finish_reason":7,"logprobs":"x"}],"usage":[1]}"#,
             r#"{"choices":[{"delta":"text","finish_reason":""}],"usage":{"prompt_tokens_details":3}}"#,
         ] {
-            let body = read(json.as_bytes()).unwrap();
+            let body = parse_body(json.as_bytes()).unwrap();
             assert!(body.error.is_none() && !body.object.0, "{json}");
         }
     }
@@ -467,9 +467,9 @@ mod tests {
     #[test]
     fn python_floats_are_read_but_only_outside_strings() {
         let json = br#"{"choices":[{"delta":{"content":"NaN \"Infinity"},"logprobs":{"content":[{"logprob":-Infinity}]},"x":NaN}]}"#;
-        let body = read(json).unwrap();
+        let body = parse_body(json).unwrap();
         assert_eq!(body.choices.iter().next().unwrap().answer_bytes(), 13);
-        assert!(read(b"not json").is_err());
-        assert!(read(b"<html>NaN").is_err());
+        assert!(parse_body(b"not json").is_err());
+        assert!(parse_body(b"<html>NaN").is_err());
     }
 }

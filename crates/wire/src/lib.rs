@@ -52,19 +52,19 @@ pub use download::{DownloadError, download};
 pub use endpoint::{
     BaseUrl, Endpoint, EndpointError, EndpointSettings, SessionHeader, SessionTag, UrlError,
 };
-pub use engine_api::{metrics_page, reset_prefix_cache};
-pub use facts::{FactsPage, facts_pages};
+pub use engine_api::{fetch_metrics_page, reset_prefix_cache};
+pub use facts::{FactsPage, fetch_facts_pages};
 pub use fault::PLAIN_HTTP;
 pub use inflow::{BodyPart, Inflow, InflowHead};
 pub use page::{FetchedPage, PageError, PagePlace, PageReader};
 pub use post::Poster;
-pub use probe::{ProbeError, ProbeResult, ask, list_models, probe};
+pub use probe::{ProbeError, ProbeResult, list_models, probe_endpoint, send_outside_load};
 pub use profile::{start_profile, stop_profile};
-pub use secrets::scrub;
+pub use secrets::scrub_secrets;
 pub use socket::Socket;
 pub use sse::{EventTooLarge, SseEvent, SseParser};
-pub use tap::{AnswerTap, PassedHead, is_unjudged};
-pub use tokenize::{Tokenizing, tokenize};
+pub use tap::{AnswerTap, PassedHead, is_unread_success};
+pub use tokenize::{Tokenizing, count_remote_tokens};
 
 /// The hot path in pieces, for the instruction gates (`cargo xtask gates`) only.
 #[doc(hidden)]

@@ -13,9 +13,9 @@ use tokio::time::timeout;
 use crate::connection::{HttpConnection, OutgoingRequest};
 use crate::endpoint::{BaseUrl, Endpoint, EndpointError, EndpointSettings};
 use crate::head::AnswerHead;
-use crate::places::places;
+use crate::places::candidate_paths;
 use crate::pool::{ConnectionPool, Lease};
-use crate::secrets::{harmless, scrub_lines};
+use crate::secrets::{scrub_failure, scrub_secret_lines};
 
 /// Most bytes of a page.
 pub(crate) const PAGE_LIMIT: usize = 16 << 20;
@@ -86,13 +86,13 @@ pub struct PagePlace {
 impl PagePlace {
     /// A page with this name next to the API of the target, requested with the same headers.
     pub fn next_to(target: &Endpoint, name: &str) -> Self {
-        let paths = places(&target.url.route(name));
-        Self { endpoint: Arc::new(for_pages(target.clone())), paths }
+        let paths = candidate_paths(&target.url.route(name));
+        Self { endpoint: Arc::new(endpoint_for_pages(target.clone())), paths }
     }
 
     /// The page at the URL of `settings`. What these hold for the target goes to the target's own
     /// scheme, host and port, and to no other.
-    pub fn at(
+    pub fn from_url(
         url: &str,
         mut settings: EndpointSettings,
         target: &BaseUrl,
@@ -106,16 +106,16 @@ impl PagePlace {
         // What was a base URL is a URI. Its path is taken as it is.
         let uri: Uri = url.parse().unwrap_or_default();
         let path = uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        Ok(Self { endpoint: Arc::new(for_pages(endpoint)), paths: vec![path] })
+        Ok(Self { endpoint: Arc::new(endpoint_for_pages(endpoint)), paths: vec![path] })
     }
 
     /// Where it is, or the first place where it may be, without secrets.
-    pub fn shown(&self) -> String {
+    pub fn display_url(&self) -> String {
         shown_urls(&self.endpoint, &self.paths)
     }
 
     /// Ready to ask.
-    pub fn reader(&self) -> PageReader {
+    pub fn to_reader(&self) -> PageReader {
         PageReader {
             pool: ConnectionPool::new(Arc::clone(&self.endpoint)),
             paths: self.paths.clone(),
@@ -125,13 +125,13 @@ impl PagePlace {
 
 impl PageReader {
     /// Where it was found, or may be, without secrets.
-    pub fn shown(&self) -> String {
+    pub fn display_url(&self) -> String {
         shown_urls(self.pool.endpoint(), &self.paths)
     }
 
     /// The page as it is now, if all of it comes within the limit.
     pub async fn read(&mut self, limit: Duration) -> Result<FetchedPage, PageError> {
-        let found = timeout(limit, self.find()).await;
+        let found = timeout(limit, self.find_place()).await;
         let (page, path) = found.map_err(|_| PageError::Late(limit))??;
         if let Some(path) = path {
             self.paths = vec![path];
@@ -140,7 +140,7 @@ impl PageReader {
     }
 
     /// Tries the places; the error is that of the first. Which path it was, where that was open.
-    async fn find(&self) -> Result<(FetchedPage, Option<String>), PageError> {
+    async fn find_place(&self) -> Result<(FetchedPage, Option<String>), PageError> {
         let mut first = None;
         for path in &self.paths {
             let is_open = self.paths.len() > 1;
@@ -164,7 +164,7 @@ impl PageReader {
     /// One place. A connection that was kept may have been closed meanwhile; then a new one is tried.
     async fn fetch(&self, path: &str) -> Result<FetchedPage, PageError> {
         let asked = now();
-        let mut lease = self.pool.lease().await.map_err(failed)?;
+        let mut lease = self.pool.lease_connection().await.map_err(page_error)?;
         loop {
             let was_reused = lease.opened.is_none();
             let endpoint = self.pool.endpoint();
@@ -179,17 +179,17 @@ impl PageReader {
                 trace: None,
             };
             let head = lease.connection.request(request, &mut Stamps::default()).await;
-            match head.map_err(|trouble| trouble.at(FailureStage::Headers)) {
-                Ok(head) => return self.receive(lease, &head, asked).await,
+            match head.map_err(|trouble| trouble.into_failure(FailureStage::Headers)) {
+                Ok(head) => return self.receive_page(lease, &head, asked).await,
                 Err(failure) if failure.class == ErrorClass::Closed && was_reused => {
-                    lease = self.pool.open().await.map_err(failed)?;
+                    lease = self.pool.open().await.map_err(page_error)?;
                 }
-                Err(failure) => return Err(failed(failure)),
+                Err(failure) => return Err(page_error(failure)),
             }
         }
     }
 
-    async fn receive(
+    async fn receive_page(
         &self,
         mut lease: Lease,
         head: &AnswerHead,
@@ -206,36 +206,39 @@ impl PageReader {
             status => Some(PageError::Status(status)),
         };
         let limit = if refusal.is_some() { REFUSAL_LIMIT } else { PAGE_LIMIT };
-        let body = collect(&mut lease.connection, limit).await;
+        let body = read_bounded(&mut lease.connection, limit).await;
         let answered = lease.connection.stamps.last_read.get().at.max(asked);
         if matches!(body, Ok(Some(_))) {
-            self.pool.give_back(lease.connection);
+            self.pool.return_connection(lease.connection);
         }
         match (refusal, body) {
             (Some(refusal), _) => Err(refusal),
-            (None, Err(failure)) => Err(failed(failure)),
+            (None, Err(failure)) => Err(page_error(failure)),
             (None, Ok(None)) => Err(PageError::TooLarge),
             (None, Ok(Some(bytes))) => {
                 let text = String::from_utf8(bytes)
                     .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-                Ok(FetchedPage { text: scrub_lines(text), asked, answered })
+                Ok(FetchedPage { text: scrub_secret_lines(text), asked, answered })
             }
         }
     }
 }
 
-fn failed(failure: Failure) -> PageError {
-    PageError::Failed(harmless(failure))
+fn page_error(failure: Failure) -> PageError {
+    PageError::Failed(scrub_failure(failure))
 }
 
 /// The whole body; `None` where it is larger than the limit, and then the rest is left unread.
-async fn collect(
+async fn read_bounded(
     connection: &mut HttpConnection,
     limit: usize,
 ) -> Result<Option<Vec<u8>>, Failure> {
     let mut bytes = Vec::new();
     loop {
-        let data = connection.data().await.map_err(|trouble| trouble.at(FailureStage::Stream))?;
+        let data = connection
+            .next_data()
+            .await
+            .map_err(|trouble| trouble.into_failure(FailureStage::Stream))?;
         let Some(data) = data else { return Ok(Some(bytes)) };
         if bytes.len() + data.len() > limit {
             return Ok(None);
@@ -245,7 +248,7 @@ async fn collect(
 }
 
 /// The same endpoint for pages: one connection that is kept.
-fn for_pages(mut endpoint: Endpoint) -> Endpoint {
+fn endpoint_for_pages(mut endpoint: Endpoint) -> Endpoint {
     endpoint.connections = ConnectionPolicy::Reuse;
     endpoint.headers.remove(header::CONTENT_TYPE);
     endpoint.headers.insert(header::ACCEPT, HeaderValue::from_static(ACCEPT));
@@ -290,7 +293,7 @@ mod tests {
             ("http://127.0.0.2:8000/metrics", false),
         ];
         for (url, is_known) in cases {
-            let place = PagePlace::at(url, settings(url), &target).unwrap();
+            let place = PagePlace::from_url(url, settings(url), &target).unwrap();
             let headers = &place.endpoint.headers;
             assert_eq!(headers.contains_key(header::AUTHORIZATION), is_known, "{url}");
             assert_eq!(headers.contains_key("x-team"), is_known, "{url}");
@@ -299,12 +302,15 @@ mod tests {
             assert_eq!(place.endpoint.connections, ConnectionPolicy::Reuse);
         }
         let url = "http://127.0.0.1:9/a/metrics/?token=hunter22&b";
-        let place = PagePlace::at(url, settings(url), &target).unwrap();
+        let place = PagePlace::from_url(url, settings(url), &target).unwrap();
         assert_eq!(place.paths, ["/a/metrics/?token=hunter22&b"]);
-        assert_eq!(place.shown(), "http://127.0.0.1:9/a/metrics/?token=[redacted]&[redacted]");
+        assert_eq!(
+            place.display_url(),
+            "http://127.0.0.1:9/a/metrics/?token=[redacted]&[redacted]"
+        );
         let endpoint = Endpoint::new(&settings("http://127.0.0.1:8000/v1?k=hunter22")).unwrap();
         let place = PagePlace::next_to(&endpoint, "metrics");
-        assert_eq!(place.shown(), "http://127.0.0.1:8000/metrics?k=[redacted]");
+        assert_eq!(place.display_url(), "http://127.0.0.1:8000/metrics?k=[redacted]");
         assert_eq!(as_folder("/metrics?k=1"), "/metrics/?k=1");
     }
 }

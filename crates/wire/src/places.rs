@@ -2,7 +2,7 @@
 
 /// Where something that is not part of OpenAI's API may be, the likeliest first: next to the
 /// version segment of the API's path, below it, and at the root of the server.
-pub(crate) fn places(route: &str) -> Vec<String> {
+pub(crate) fn candidate_paths(route: &str) -> Vec<String> {
     let (path, query) = route.split_once('?').map_or((route, None), |(p, q)| (p, Some(q)));
     let (versioned, name) = path.rsplit_once('/').unwrap_or_default();
     let (prefix, last) = versioned.rsplit_once('/').unwrap_or_default();
@@ -34,7 +34,7 @@ mod tests {
             ("/v1/tokenize?k=1", &["/tokenize?k=1", "/v1/tokenize?k=1"]),
         ];
         for (route, expected) in cases {
-            assert_eq!(places(route), expected, "{route}");
+            assert_eq!(candidate_paths(route), expected, "{route}");
         }
     }
 }

@@ -36,7 +36,7 @@ impl ConnectionPool {
     }
 
     /// A usable connection: an idle one if there is one that still lives, else a new one.
-    pub(crate) async fn lease(&self) -> Result<Lease, Failure> {
+    pub(crate) async fn lease_connection(&self) -> Result<Lease, Failure> {
         if let Some(connection) = self.take_idle() {
             return Ok(Lease { connection, opened: None });
         }
@@ -62,7 +62,7 @@ impl ConnectionPool {
     }
 
     /// The exchange is over. The connection is kept if its answer was read to the end.
-    pub(crate) fn give_back(&self, mut connection: HttpConnection) {
+    pub(crate) fn return_connection(&self, mut connection: HttpConnection) {
         let keep = self.endpoint.connections == ConnectionPolicy::Reuse
             && self.endpoint.http == Http::Http1
             && connection.is_ready();
@@ -84,14 +84,14 @@ impl ConnectionPool {
             }
             Http::Http2 => {
                 idle.retain_mut(HttpConnection::is_ready);
-                idle.iter().find_map(HttpConnection::share)
+                idle.iter().find_map(HttpConnection::new_handle)
             }
         }
     }
 
     async fn open_shared(&self) -> Result<Lease, Failure> {
         let lease = self.open().await?;
-        if let Some(shared) = lease.connection.share() {
+        if let Some(shared) = lease.connection.new_handle() {
             self.idle.borrow_mut().push(lease.connection);
             return Ok(Lease { connection: shared, opened: lease.opened });
         }

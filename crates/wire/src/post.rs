@@ -8,10 +8,10 @@ use goodput_model::{ErrorClass, Failure, FailureStage};
 use http::Method;
 use tokio::time::timeout;
 
-use crate::answer::refused;
+use crate::answer::refusal_failure;
 use crate::client::Client;
 use crate::endpoint::{BaseUrl, Endpoint, EndpointError, EndpointSettings};
-use crate::secrets::scrub;
+use crate::secrets::scrub_secrets;
 
 /// Posts JSON to one URL, over one connection while that lives.
 ///
@@ -35,15 +35,15 @@ impl Poster {
 
     /// What the server says to a document that it takes.
     pub async fn post(&self, document: Vec<u8>) -> Result<String, Failure> {
-        let asking = self.client.ask(Method::POST, &self.path, Bytes::from(document));
+        let asking = self.client.send_outside_load(Method::POST, &self.path, Bytes::from(document));
         let failed = |class, message| Failure { class, stage: FailureStage::Headers, message };
         let answer = timeout(self.limit, asking).await.map_err(|_| {
             let seconds = self.limit.as_secs_f64();
             failed(ErrorClass::Timeout, format!("no answer within {seconds} s"))
         })?;
         match answer? {
-            (200..=299, bytes) => Ok(scrub(String::from_utf8_lossy(&bytes).into_owned())),
-            (status, bytes) => Err(refused(ErrorClass::Http(status), &bytes)),
+            (200..=299, bytes) => Ok(scrub_secrets(String::from_utf8_lossy(&bytes).into_owned())),
+            (status, bytes) => Err(refusal_failure(ErrorClass::Http(status), &bytes)),
         }
     }
 }

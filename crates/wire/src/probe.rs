@@ -9,12 +9,12 @@ use std::sync::Arc;
 use goodput_clock::now;
 use goodput_model::{ErrorClass, Exchange, Failure, Nanos, Planned, Request};
 
-use crate::answer::refused;
+use crate::answer::refusal_failure;
 use crate::body::RequestFormat;
 use crate::client::{Client, Tagged};
-use crate::connection::{WAITS, dial};
+use crate::connection::{WAITS, connect_any};
 use crate::endpoint::Endpoint;
-use crate::secrets::scrub;
+use crate::secrets::scrub_secrets;
 
 /// What one check found.
 #[derive(Debug, Clone)]
@@ -50,22 +50,26 @@ fn is_final(class: ErrorClass) -> bool {
 }
 
 /// Sends one request outside of the load, and reads its answer to the end.
-pub async fn ask(endpoint: &Arc<Endpoint>, dialect: &RequestFormat, request: &Request) -> Exchange {
+pub async fn send_outside_load(
+    endpoint: &Arc<Endpoint>,
+    dialect: &RequestFormat,
+    request: &Request,
+) -> Exchange {
     let client = Client::new(Arc::clone(endpoint));
     let mut exchange = Exchange::default();
-    let (body, allowance) = (dialect.encode(&[], request), dialect.allowance(request));
+    let (body, allowance) = (dialect.encode(&[], request), dialect.answer_limits(request));
     client.send_tagged(Tagged { body, session: None, trace: None, allowance }, &mut exchange).await;
     exchange
 }
 
 /// Sends one small request. Other failures (429, 5xx, odd bodies) are the run's to count.
-pub async fn probe(
+pub async fn probe_endpoint(
     endpoint: &Arc<Endpoint>,
     dialect: &RequestFormat,
 ) -> Result<ProbeResult, ProbeError> {
     let request = Request::prompt("Hi", Planned::new("probe", 2, Some(1)));
     let begin = now();
-    let exchange = ask(endpoint, dialect, &request).await;
+    let exchange = send_outside_load(endpoint, dialect, &request).await;
     match &exchange.failure {
         Some(failure) if exchange.status.is_none() => Err(ProbeError::Unreachable(failure.clone())),
         Some(failure) if is_final(failure.class) => Err(ProbeError::Refused(failure.clone())),
@@ -80,8 +84,11 @@ impl Endpoint {
     /// The first address that takes a connection. `localhost` may stand for two families, of which
     /// the server listens on one.
     pub async fn first_reachable(&self) -> Result<SocketAddr, Failure> {
-        let failed = |error| crate::fault::connecting(&error);
-        dial(&self.addresses, WAITS).await.and_then(|stream| stream.peer_addr()).map_err(failed)
+        let failed = |error| crate::fault::connect_failure(&error);
+        connect_any(&self.addresses, WAITS)
+            .await
+            .and_then(|stream| stream.peer_addr())
+            .map_err(failed)
     }
 }
 
@@ -99,10 +106,10 @@ pub async fn list_models(endpoint: &Arc<Endpoint>) -> Result<Vec<String>, ProbeE
     let client = Client::new(Arc::clone(endpoint));
     let (status, bytes) = client.get("models").await.map_err(ProbeError::Unreachable)?;
     if status != 200 {
-        return Err(ProbeError::Refused(refused(ErrorClass::Http(status), &bytes)));
+        return Err(ProbeError::Refused(refusal_failure(ErrorClass::Http(status), &bytes)));
     }
     let models: Models = serde_json::from_slice(&bytes).map_err(|error| {
-        ProbeError::Refused(refused(ErrorClass::BadJson, error.to_string().as_bytes()))
+        ProbeError::Refused(refusal_failure(ErrorClass::BadJson, error.to_string().as_bytes()))
     })?;
-    Ok(models.data.into_iter().map(|model| scrub(model.id)).collect())
+    Ok(models.data.into_iter().map(|model| scrub_secrets(model.id)).collect())
 }

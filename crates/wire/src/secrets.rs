@@ -2,7 +2,7 @@
 //! forms.
 //!
 //! Every value that an endpoint is given (key, header values, query values) is known to the whole
-//! process from then on. Foreign text passes [`scrub`] once, where it leaves this crate: failure
+//! process from then on. Foreign text passes [`scrub_secrets`] once, where it leaves this crate: failure
 //! messages, names of models, finish reasons, facts, pages. What is made of it later (logs, summaries,
 //! pages, metrics) is then free of secrets without a look of its own. Tokens of an answer do not pass
 //! here: their text is kept only where the user asks for it, and the code that writes it scrubs it.
@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use goodput_model::{Failure, REDACTED};
 
-use fold::fold;
+use fold::fold_text;
 
 /// Most characters of a message that are kept.
 const MESSAGE_LIMIT: usize = 200;
@@ -45,7 +45,7 @@ static KNOWN: RwLock<Option<Arc<Secrets>>> = RwLock::new(None);
 
 /// Makes these values secret from now on, for the whole process: a server may quote what another was
 /// given.
-pub(crate) fn remember(values: impl IntoIterator<Item = String>) {
+pub(crate) fn remember_secrets(values: impl IntoIterator<Item = String>) {
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     let mut all = known.as_ref().map_or_else(Vec::new, |secrets| secrets.values.clone());
     let before = all.len();
@@ -60,24 +60,24 @@ pub(crate) fn remember(values: impl IntoIterator<Item = String>) {
 }
 
 /// The text without secrets.
-pub fn scrub(text: String) -> String {
-    match known() {
+pub fn scrub_secrets(text: String) -> String {
+    match known_secrets() {
         Some(secrets) => secrets.scrub(text),
         None => text,
     }
 }
 
 /// A page of lines without secrets: none of them goes on in the next line.
-pub(crate) fn scrub_lines(page: String) -> String {
-    let Some(secrets) = known() else { return page };
+pub(crate) fn scrub_secret_lines(page: String) -> String {
+    let Some(secrets) = known_secrets() else { return page };
     let mut clean: Option<String> = None;
     let mut from = 0;
     for line in page.split_inclusive('\n') {
-        let found = secrets.find(line);
+        let found = secrets.find_secrets(line);
         if !found.is_empty() {
             // What stands before the first find is taken over once.
             let clean = clean.get_or_insert_with(|| page[..from].to_owned());
-            clean.push_str(&without(line, &found));
+            clean.push_str(&cut_ranges(line, &found));
         } else if let Some(clean) = &mut clean {
             clean.push_str(line);
         }
@@ -87,12 +87,12 @@ pub(crate) fn scrub_lines(page: String) -> String {
 }
 
 /// A failure that may be shown: without secrets, and no longer than is kept.
-pub(crate) fn harmless(failure: Failure) -> Failure {
-    let message = scrub(failure.message).chars().take(MESSAGE_LIMIT).collect();
+pub(crate) fn scrub_failure(failure: Failure) -> Failure {
+    let message = scrub_secrets(failure.message).chars().take(MESSAGE_LIMIT).collect();
     Failure { message, ..failure }
 }
 
-fn known() -> Option<Arc<Secrets>> {
+fn known_secrets() -> Option<Arc<Secrets>> {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
@@ -124,11 +124,11 @@ impl Secrets {
                 end -= 1;
             }
             let value = &value[..end];
-            let folded = fold(value).bytes;
+            let folded = fold_text(value).bytes;
             if folded.len() < FUZZY {
                 words.push(value.to_owned());
             } else {
-                needles.extend(forms(value, folded));
+                needles.extend(quoted_forms(value, folded));
             }
         }
         let mut seeds: HashMap<_, Vec<_>> = HashMap::new();
@@ -146,31 +146,34 @@ impl Secrets {
     }
 
     fn scrub(&self, text: String) -> String {
-        let found = self.find(&text);
-        if found.is_empty() { text } else { without(&text, &found) }
+        let found = self.find_secrets(&text);
+        if found.is_empty() { text } else { cut_ranges(&text, &found) }
     }
 
     /// Where in a text secrets are quoted.
-    fn find(&self, text: &str) -> Vec<Range<usize>> {
+    fn find_secrets(&self, text: &str) -> Vec<Range<usize>> {
         let mut found: Vec<_> =
-            self.words.iter().flat_map(|word| standing_alone(text, word)).collect();
+            self.words.iter().flat_map(|word| find_whole_words(text, word)).collect();
         if self.needles.is_empty() || text.len() < FUZZY {
             return found;
         }
         // Most texts have no escape and no secret: where bytes came from is asked only for a quote.
-        if fold::plain_ascii(text).is_some_and(|bytes| self.quotes(&bytes).is_empty()) {
+        if fold::fold_plain_ascii(text).is_some_and(|bytes| self.find_quotes(&bytes).is_empty()) {
             return found;
         }
-        let folded = fold(text);
-        found.extend(self.quotes(&folded.bytes).iter().filter_map(|piece| folded.range(piece)));
+        let folded = fold_text(text);
+        found.extend(
+            self.find_quotes(&folded.bytes).iter().filter_map(|piece| folded.original_range(piece)),
+        );
         found
     }
 
     /// Where in a folded text secrets are quoted.
-    fn quotes(&self, text: &[u8]) -> Vec<Range<usize>> {
+    fn find_quotes(&self, text: &[u8]) -> Vec<Range<usize>> {
         let (mut found, mut at) = (Vec::new(), 0);
         while let Some(seed) = seed_at(text, at) {
-            let longest = self.filter.may_have(seed).then(|| self.quoted(text, seed, at)).flatten();
+            let longest =
+                self.filter.may_contain(seed).then(|| self.longest_quote(text, seed, at)).flatten();
             at = longest.as_ref().map_or(at, |piece| piece.end - 1) + 1;
             found.extend(longest);
         }
@@ -178,12 +181,13 @@ impl Secrets {
     }
 
     /// The longest quote around this place.
-    fn quoted(&self, text: &[u8], seed: [u8; SEED], at: usize) -> Option<Range<usize>> {
+    fn longest_quote(&self, text: &[u8], seed: [u8; SEED], at: usize) -> Option<Range<usize>> {
         let around = |(number, place): &(usize, usize)| {
             let needle = self.needles.get(*number)?;
             let (before, from) = (text.get(..at)?, text.get(at..)?);
-            let left = common(before.iter().rev(), needle.bytes.get(..*place)?.iter().rev());
-            let right = common(from.iter(), needle.bytes.get(*place..)?.iter());
+            let left =
+                common_prefix_length(before.iter().rev(), needle.bytes.get(..*place)?.iter().rev());
+            let right = common_prefix_length(from.iter(), needle.bytes.get(*place..)?.iter());
             (left + right >= needle.least).then_some(at - left..at + right)
         };
         self.seeds.get(&seed)?.iter().filter_map(around).max_by_key(ExactSizeIterator::len)
@@ -198,19 +202,19 @@ impl std::fmt::Debug for Secrets {
 }
 
 /// A secret as servers may quote it: itself, in hexadecimal, in base64 at each place of a longer text.
-fn forms(value: &str, folded: Vec<u8>) -> Vec<Needle> {
+fn quoted_forms(value: &str, folded: Vec<u8>) -> Vec<Needle> {
     let least = (folded.len() * 3 / 4).clamp(FUZZY, TELLING);
-    let hex = value.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect();
+    let hex = value.bytes().flat_map(|byte| [hex_value(byte >> 4), hex_value(byte & 15)]).collect();
     let mut forms = vec![Needle { bytes: folded, least }, Needle { bytes: hex, least: 2 * least }];
     for before in 0..3 {
-        let bytes = fold::base64(value.as_bytes(), before);
+        let bytes = fold::encode_base64(value.as_bytes(), before);
         let least = bytes.len().min(least * 4 / 3);
         forms.push(Needle { bytes, least });
     }
     forms
 }
 
-fn digit(of: u8) -> u8 {
+fn hex_value(of: u8) -> u8 {
     if of < 10 { b'0' + of } else { b'a' + of - 10 }
 }
 
@@ -219,12 +223,15 @@ fn seed_at(bytes: &[u8], place: usize) -> Option<[u8; SEED]> {
 }
 
 /// How many bytes two texts have in common from here on.
-fn common<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
+fn common_prefix_length<'a>(
+    one: impl Iterator<Item = &'a u8>,
+    other: impl Iterator<Item = &'a u8>,
+) -> usize {
     one.zip(other).take_while(|(a, b)| a == b).count()
 }
 
 /// Where a word stands between characters of no word.
-fn standing_alone<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+fn find_whole_words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
     text.match_indices(word).filter_map(|(from, _)| {
         let to = from + word.len();
         let goes_on = text[..from].chars().next_back().is_some_and(char::is_alphanumeric)
@@ -234,7 +241,7 @@ fn standing_alone<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = Rang
 }
 
 /// The text with these places, in any order, taken out.
-fn without(text: &str, found: &[Range<usize>]) -> String {
+fn cut_ranges(text: &str, found: &[Range<usize>]) -> String {
     let mut found = found.to_vec();
     found.sort_by_key(|range| (range.start, range.end));
     let mut clean = String::with_capacity(text.len());
@@ -263,18 +270,18 @@ impl Default for PrefixFilter {
 }
 
 impl PrefixFilter {
-    fn place(seed: [u8; SEED]) -> (usize, u64) {
+    fn bit_place(seed: [u8; SEED]) -> (usize, u64) {
         let hash = u32::from_le_bytes(seed).wrapping_mul(0x9E37_79B1) >> 16;
         ((hash >> 6) as usize & 1023, 1 << (hash & 63))
     }
 
     fn add(&mut self, seed: [u8; SEED]) {
-        let (word, bit) = Self::place(seed);
+        let (word, bit) = Self::bit_place(seed);
         self.0[word] |= bit;
     }
 
-    fn may_have(&self, seed: [u8; SEED]) -> bool {
-        let (word, bit) = Self::place(seed);
+    fn may_contain(&self, seed: [u8; SEED]) -> bool {
+        let (word, bit) = Self::bit_place(seed);
         self.0[word] & bit != 0
     }
 }

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::arrival::{ReadStamp, ask_for_stamps, receive};
+use crate::arrival::{ReadStamp, enable_kernel_stamps, read_with_stamp};
 
 /// What the socket has seen. Shared between the connection and the reader of its answers; both
 /// live on one thread.
@@ -54,7 +54,7 @@ const MOST_READ: usize = 64 << 10;
 
 impl StampedTcp {
     pub(crate) fn new(tcp: TcpStream, stamps: Rc<SocketStamps>) -> Self {
-        ask_for_stamps(tcp.as_fd());
+        enable_kernel_stamps(tcp.as_fd());
         stamps.last_read.set(ReadStamp::by_read(now()));
         Self { tcp, stamps, most: Cell::new(LEAST_READ) }
     }
@@ -66,7 +66,7 @@ impl StampedTcp {
         let room = &mut room[..size];
         let outcome = self.tcp.try_io(Interest::READABLE, || {
             let earlier = self.stamps.last_read.get();
-            let (n, arrival) = receive(self.tcp.as_fd(), room, &earlier)?;
+            let (n, arrival) = read_with_stamp(self.tcp.as_fd(), room, &earlier)?;
             came = n;
             if n > 0 {
                 let is_new = arrival.at != earlier.at;
@@ -83,7 +83,7 @@ impl StampedTcp {
         if came > 0 { Ok(came) } else { outcome }
     }
 
-    fn wrote(&self, begin: Nanos) {
+    fn note_write(&self, begin: Nanos) {
         if self.stamps.first_write.get().is_none() {
             self.stamps.first_write.set(Some(begin));
         }
@@ -121,8 +121,8 @@ impl AsyncWrite for StampedTcp {
     ) -> Poll<io::Result<usize>> {
         let begin = now();
         let written = ready!(Pin::new(&mut self.tcp).poll_write(cx, bytes));
-        self.wrote(begin);
-        Poll::Ready(unless_cut_short(written, bytes.len()))
+        self.note_write(begin);
+        Poll::Ready(ignore_cut_write(written, bytes.len()))
     }
 
     fn poll_write_vectored(
@@ -132,8 +132,8 @@ impl AsyncWrite for StampedTcp {
     ) -> Poll<io::Result<usize>> {
         let begin = now();
         let written = ready!(Pin::new(&mut self.tcp).poll_write_vectored(cx, slices));
-        self.wrote(begin);
-        Poll::Ready(unless_cut_short(written, slices.iter().map(|slice| slice.len()).sum()))
+        self.note_write(begin);
+        Poll::Ready(ignore_cut_write(written, slices.iter().map(|slice| slice.len()).sum()))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -152,7 +152,7 @@ impl AsyncWrite for StampedTcp {
 /// A server may refuse a long request before it is all there, answer, and close. Its answer is then
 /// still to be read, which an error of the write would prevent: the write is taken as done, and the
 /// reading side finds out how the connection ended.
-fn unless_cut_short(written: io::Result<usize>, all: usize) -> io::Result<usize> {
+fn ignore_cut_write(written: io::Result<usize>, all: usize) -> io::Result<usize> {
     use io::ErrorKind::{BrokenPipe, ConnectionReset};
     written.or_else(|error| match error.kind() {
         BrokenPipe | ConnectionReset => Ok(all),

@@ -54,7 +54,7 @@ impl SseParser {
     }
 
     /// Bytes that are held of the event that is not whole yet.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         self.line.capacity() + self.data.capacity() + self.kind.capacity()
     }
 
@@ -109,7 +109,7 @@ impl SseParser {
     fn whole_event<'a>(&self, line: &'a [u8], rest: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
         let is_alone = self.line.is_empty() && self.data.is_empty() && !self.at_start;
         let rest = is_alone.then(|| rest.strip_prefix(b"\n\n")).flatten()?;
-        Some((field(line, b"data")?, rest))
+        Some((field_value(line, b"data")?, rest))
     }
 
     /// The body has ended in good order: delivers an event that lacks only its blank line.
@@ -118,7 +118,7 @@ impl SseParser {
         if !line.is_empty() {
             self.take_line(&line, &mut sink)?;
         }
-        self.dispatch(&mut sink);
+        self.emit_event(&mut sink);
         Ok(())
     }
 
@@ -134,19 +134,19 @@ impl SseParser {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         if line.is_empty() {
-            self.dispatch(sink);
-        } else if let Some(value) = field(line, b"data") {
+            self.emit_event(sink);
+        } else if let Some(value) = field_value(line, b"data") {
             self.check_size(self.data.len() + value.len())?;
             self.data.extend_from_slice(value);
             self.data.push(b'\n');
-        } else if let Some(value) = field(line, b"event") {
+        } else if let Some(value) = field_value(line, b"event") {
             self.kind.clear();
             self.kind.extend_from_slice(value);
         }
         Ok(())
     }
 
-    fn dispatch(&mut self, sink: &mut impl FnMut(SseEvent<'_>)) {
+    fn emit_event(&mut self, sink: &mut impl FnMut(SseEvent<'_>)) {
         if let [data @ .., b'\n'] = self.data.as_slice() {
             sink(SseEvent { kind: &self.kind, data });
         }
@@ -160,7 +160,7 @@ impl SseParser {
 }
 
 /// The value of `line` if its field is `name`. One space after the colon belongs to the syntax.
-fn field<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+fn field_value<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     match line.strip_prefix(name)? {
         [] => Some(&[]),
         [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value),

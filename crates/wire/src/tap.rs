@@ -74,52 +74,53 @@ impl AnswerTap {
     }
 
     /// The head has come.
-    pub fn head(&mut self, head: PassedHead<'_>) {
+    pub fn take_head(&mut self, head: PassedHead<'_>) {
         let PassedHead { status, headers, read } = head;
         self.exchange.stamps.headers = Some(read.at);
         self.exchange.head_lag_us = read.lag_us;
         self.exchange.status = Some(status);
         if !(200..300).contains(&status) {
-            return self.fail(ErrorClass::Http(status));
+            return self.set_failure(ErrorClass::Http(status));
         }
         if !self.is_api {
             return;
         }
         let value = |name| headers.get(name).map_or(&b""[..], |value| value.as_bytes());
         if !matches!(value(CONTENT_ENCODING), b"" | b"identity") {
-            return self.fail(ErrorClass::BadHttp);
+            return self.set_failure(ErrorClass::BadHttp);
         }
         let kind = value(CONTENT_TYPE).trim_ascii_start().to_ascii_lowercase();
         if kind.starts_with(b"text/html") {
-            return self.fail(ErrorClass::Html);
+            return self.set_failure(ErrorClass::Html);
         }
         self.look = if kind.starts_with(b"text/event-stream") {
-            self.stream()
+            self.new_stream_reading()
         } else {
             BodyReading::Unsaid(Vec::new())
         };
     }
 
     /// Bytes of the body that one read brought, or a part of them.
-    pub fn take(&mut self, bytes: &[u8], read: Read) {
+    pub fn take_bytes(&mut self, bytes: &[u8], read: Read) {
         self.exchange.stamps.first_byte.get_or_insert(read.at);
         if let BodyReading::Unsaid(blanks) = &mut self.look {
             let first = bytes.trim_ascii_start();
             let (before, first) = (&bytes[..bytes.len() - first.len()], first.first());
             if blanks.len() + before.len() > WHOLE_LIMIT {
-                return self.fail(ErrorClass::EventTooLarge);
+                return self.set_failure(ErrorClass::EventTooLarge);
             }
             let Some(first) = first else { return blanks.extend_from_slice(before) };
             // In a stream a line that begins with a blank means something else than the rest of it.
             let blanks = std::mem::take(blanks);
             let is_whole = matches!(first, b'{' | b'[');
-            self.look = if is_whole { BodyReading::Whole(Vec::new()) } else { self.stream() };
-            self.look_at(&blanks, read);
+            self.look =
+                if is_whole { BodyReading::Whole(Vec::new()) } else { self.new_stream_reading() };
+            self.read_bytes(&blanks, read);
         }
-        self.look_at(bytes, read);
+        self.read_bytes(bytes, read);
     }
 
-    fn look_at(&mut self, bytes: &[u8], read: Read) {
+    fn read_bytes(&mut self, bytes: &[u8], read: Read) {
         let outcome = match &mut self.look {
             BodyReading::Not | BodyReading::Unsaid(_) => Ok(()),
             BodyReading::Stream(reader) if reader.is_done() => Ok(()),
@@ -133,7 +134,7 @@ impl AnswerTap {
             }
         };
         if let Err(fault) = outcome {
-            self.fail(fault.class);
+            self.set_failure(fault.class);
         }
     }
 
@@ -145,25 +146,25 @@ impl AnswerTap {
                 Ok(())
             }
             BodyReading::Unsaid(_) => {
-                AnswerReader::bounded(false, BOUNDS).finish(read, &mut self.exchange)
+                AnswerReader::with_bounds(false, BOUNDS).finish(read, &mut self.exchange)
             }
             BodyReading::Stream(mut reader) => reader.finish(read, &mut self.exchange),
             BodyReading::Whole(whole) => {
-                let mut reader = AnswerReader::bounded(self.keep_text, BOUNDS);
-                reader.whole(&whole, read, &mut self.exchange)
+                let mut reader = AnswerReader::with_bounds(self.keep_text, BOUNDS);
+                reader.read_whole(&whole, read, &mut self.exchange)
             }
         };
         if let Err(fault) = outcome {
-            self.fail(fault.class);
+            self.set_failure(fault.class);
         }
         self.exchange
     }
 
     /// Bytes that are held to read it.
-    pub fn held(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         let look = match &self.look {
             BodyReading::Not => 0,
-            BodyReading::Stream(reader) => reader.held(),
+            BodyReading::Stream(reader) => reader.held_bytes(),
             BodyReading::Unsaid(held) | BodyReading::Whole(held) => held.capacity(),
         };
         let text = self.exchange.text.as_ref().map_or(0, String::capacity);
@@ -172,27 +173,29 @@ impl AnswerTap {
 
     /// Nothing more fits: chunks are only counted from here on, and what would have to be held to
     /// be read goes unjudged.
-    pub fn hold_no_more(&mut self) {
+    pub fn stop_buffering(&mut self) {
         match &mut self.look {
             BodyReading::Not => {}
-            BodyReading::Stream(reader) => reader.hold_no_more(&self.exchange),
-            BodyReading::Unsaid(_) | BodyReading::Whole(_) => self.fail(ErrorClass::EventTooLarge),
+            BodyReading::Stream(reader) => reader.stop_buffering(&self.exchange),
+            BodyReading::Unsaid(_) | BodyReading::Whole(_) => {
+                self.set_failure(ErrorClass::EventTooLarge);
+            }
         }
     }
 
     /// The reader itself is at fault: what it had seen stays, and the answer counts as unread.
     pub fn give_up(&mut self) {
-        self.fail(ErrorClass::BadEvent);
+        self.set_failure(ErrorClass::BadEvent);
     }
 
     /// It was broken off at this instant, on either side. What has come stays, and so does a failure
     /// that was seen before; a stream that had said `[DONE]` has lost nothing.
     /// What a stream had said by then is counted.
-    pub fn broken(mut self, failure: Failure, at: Nanos) -> Exchange {
+    pub fn break_off(mut self, failure: Failure, at: Nanos) -> Exchange {
         let mut exchange = if self.is_done() {
             self.end(Read { at, sequence: 0, lag_us: None })
         } else {
-            self.count();
+            self.count_tokens();
             self.exchange.failure.get_or_insert(failure);
             self.exchange
         };
@@ -200,22 +203,22 @@ impl AnswerTap {
         exchange
     }
 
-    fn stream(&self) -> BodyReading {
-        BodyReading::Stream(Box::new(AnswerReader::bounded(self.keep_text, BOUNDS)))
+    fn new_stream_reading(&self) -> BodyReading {
+        BodyReading::Stream(Box::new(AnswerReader::with_bounds(self.keep_text, BOUNDS)))
     }
 
     /// Counts what a stream has said so far.
-    fn count(&mut self) {
+    fn count_tokens(&mut self) {
         if let BodyReading::Stream(reader) = &self.look {
-            reader.count(&mut self.exchange);
+            reader.count_tokens(&mut self.exchange);
         }
     }
 
     /// Nothing more is looked at.
-    fn fail(&mut self, class: ErrorClass) {
-        self.count();
+    fn set_failure(&mut self, class: ErrorClass) {
+        self.count_tokens();
         let stage = self.exchange.stamps.stage();
-        let message = words(class).to_owned();
+        let message = failure_text(class).to_owned();
         self.exchange.failure.get_or_insert(Failure { class, stage, message });
         self.look = BodyReading::Not;
     }
@@ -223,18 +226,18 @@ impl AnswerTap {
 
 /// Whether a server answered with a success that was not looked into, packed or too large as it was:
 /// that says nothing about the server.
-pub fn is_unjudged(exchange: &Exchange) -> bool {
+pub fn is_unread_success(exchange: &Exchange) -> bool {
     let is_success = exchange.status.is_some_and(|status| (200..300).contains(&status));
     is_success
         && exchange.failure.as_ref().is_some_and(|failure| {
             let is_ours = matches!(failure.class, ErrorClass::BadHttp | ErrorClass::EventTooLarge);
             // Others give the same classes to what really is a fault.
-            is_ours && failure.message == words(failure.class)
+            is_ours && failure.message == failure_text(failure.class)
         })
 }
 
 /// What a class of failure means here.
-fn words(class: ErrorClass) -> &'static str {
+fn failure_text(class: ErrorClass) -> &'static str {
     match class {
         ErrorClass::Http(_) => "the server answered with an error",
         ErrorClass::BadHttp => "the answer is compressed: it was passed on unread",

@@ -12,8 +12,8 @@ pub(crate) struct TcpWatch(Cell<TcpFacts>);
 
 impl TcpWatch {
     /// What has happened since the latest look; `None` where the system does not say.
-    pub(crate) fn look(&self, socket: BorrowedFd<'_>) -> Option<TcpFacts> {
-        let total = totals(socket)?;
+    pub(crate) fn since_last(&self, socket: BorrowedFd<'_>) -> Option<TcpFacts> {
+        let total = tcp_totals(socket)?;
         let before = self.0.replace(total);
         Some(TcpFacts {
             retransmits: total.retransmits.saturating_sub(before.retransmits),
@@ -25,7 +25,7 @@ impl TcpWatch {
 }
 
 #[expect(unsafe_code, reason = "no safe binding reads the whole structure")]
-fn totals(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
+fn tcp_totals(socket: BorrowedFd<'_>) -> Option<TcpFacts> {
     // SAFETY: plain numbers, for which zero is a value.
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut size = size_of::<libc::tcp_info>() as libc::socklen_t;

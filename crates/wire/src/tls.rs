@@ -31,7 +31,7 @@ pub enum TlsError {
     Rustls(#[from] rustls::Error),
 }
 
-pub(crate) fn settings(
+pub(crate) fn tls_settings(
     host: &str,
     http: Http,
     cacert: Option<&[u8]>,

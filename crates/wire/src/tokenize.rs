@@ -13,14 +13,14 @@ use tokio::time::timeout;
 use crate::answer;
 use crate::client::Client;
 use crate::endpoint::Endpoint;
-use crate::places::places;
+use crate::places::candidate_paths;
 
 /// How long one answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Tokens of a text without special ones, by the server's `/tokenize`; `None` when it has none.
 /// For more than one text see [`Tokenizing`].
-pub async fn tokenize(
+pub async fn count_remote_tokens(
     endpoint: &Arc<Endpoint>,
     model: &str,
     text: &str,
@@ -87,9 +87,9 @@ impl Tokenizing {
             TokenizeSupport::None => Ok(None),
             TokenizeSupport::Way(way) => {
                 let way = way.clone();
-                self.ask(&way, text).await?.map(Some)
+                self.ask_once(&way, text).await?.map(Some)
             }
-            TokenizeSupport::Nothing => self.find(text).await,
+            TokenizeSupport::Nothing => self.find_way(text).await,
         }
     }
 
@@ -99,11 +99,11 @@ impl Tokenizing {
     }
 
     /// Tries the ways one after another.
-    async fn find(&mut self, text: &str) -> Result<Option<u32>, Failure> {
-        for path in places(&self.endpoint.url.route("tokenize")) {
+    async fn find_way(&mut self, text: &str) -> Result<Option<u32>, Failure> {
+        for path in candidate_paths(&self.endpoint.url.route("tokenize")) {
             for form in [TokenizeForm::Prompt, TokenizeForm::Content] {
                 let way = Way { path: path.clone(), form };
-                match self.ask(&way, text).await? {
+                match self.ask_once(&way, text).await? {
                     Ok(count) => {
                         self.known = TokenizeSupport::Way(way);
                         return Ok(Some(count));
@@ -120,19 +120,20 @@ impl Tokenizing {
     }
 
     /// Asks once. The inner failure is the server's: it answered, but not with a count.
-    async fn ask(&mut self, way: &Way, text: &str) -> Result<Result<u32, Failure>, Failure> {
+    async fn ask_once(&mut self, way: &Way, text: &str) -> Result<Result<u32, Failure>, Failure> {
         let body = match way.form {
             TokenizeForm::Prompt => {
                 json!({"add_special_tokens": false, "model": self.model, "prompt": text})
             }
             TokenizeForm::Content => json!({"add_special": false, "content": text}),
         };
-        let asking = self.client.ask(Method::POST, &way.path, Bytes::from(body.to_string()));
+        let asking =
+            self.client.send_outside_load(Method::POST, &way.path, Bytes::from(body.to_string()));
         let (status, bytes) = timeout(PATIENCE, asking).await.unwrap_or_else(|_| {
             let message = format!("{} does not answer", way.path);
             Err(Failure { class: ErrorClass::Timeout, stage: FailureStage::Headers, message })
         })?;
-        let refused = |class| Ok(Err(answer::refused(class, &bytes)));
+        let refused = |class| Ok(Err(answer::refusal_failure(class, &bytes)));
         if status != 200 {
             return refused(ErrorClass::Http(status));
         }

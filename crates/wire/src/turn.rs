@@ -27,7 +27,7 @@ impl ReadBudget {
     }
 
     /// So much was read; `None` where there was nothing to read, which is a pause of its own.
-    pub(crate) fn took(&mut self, bytes: Option<usize>) {
+    pub(crate) fn note_read(&mut self, bytes: Option<usize>) {
         self.taken = bytes.map_or(0, |bytes| self.taken + bytes + READ);
     }
 }

@@ -9,7 +9,7 @@ use goodput_model::{ConnectionPolicy, ErrorClass};
 use goodput_testkit::{LAST_CHUNK, Server, Step, answer, chunk};
 use goodput_wire::{
     DownloadError, Endpoint, EndpointSettings, FetchedPage, PageError, PagePlace, download,
-    metrics_page,
+    fetch_metrics_page,
 };
 
 fn fetch(url: &str, token: Option<&str>, limit: u64) -> Result<Vec<u8>, DownloadError> {
@@ -170,7 +170,7 @@ fn pages(server: &Server, times: usize) -> Vec<Result<FetchedPage, PageError>> {
     let endpoint = endpoint(server);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio::task::LocalSet::new().block_on(&runtime, async {
-        let mut reader = PagePlace::next_to(&endpoint, "metrics").reader();
+        let mut reader = PagePlace::next_to(&endpoint, "metrics").to_reader();
         let mut pages = Vec::new();
         for _ in 0..times {
             pages.push(reader.read(Duration::from_secs(20)).await);
@@ -225,6 +225,7 @@ fn a_page_without_end_is_left() {
     assert_eq!(pages(&none, 1), [Err(PageError::Status(403))]);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (endpoint, limit) = (endpoint(&none), Duration::from_secs(20));
-    let page = tokio::task::LocalSet::new().block_on(&runtime, metrics_page(&endpoint, limit));
+    let page =
+        tokio::task::LocalSet::new().block_on(&runtime, fetch_metrics_page(&endpoint, limit));
     assert_eq!(page, Ok(None));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goodput_testkit::{ArrivedRequest, Server, Step, answer};
-use goodput_wire::{Endpoint, EndpointSettings, FactsPage, facts_pages};
+use goodput_wire::{Endpoint, EndpointSettings, FactsPage, fetch_facts_pages};
 use serde_json::json;
 
 fn pages(url: &str) -> Vec<FactsPage> {
@@ -16,7 +16,7 @@ fn pages(url: &str) -> Vec<FactsPage> {
     };
     let endpoint = Arc::new(Endpoint::new(&settings).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    tokio::task::LocalSet::new().block_on(&runtime, facts_pages(&endpoint))
+    tokio::task::LocalSet::new().block_on(&runtime, fetch_facts_pages(&endpoint))
 }
 
 fn path(request: &ArrivedRequest) -> &str {

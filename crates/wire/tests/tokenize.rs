@@ -8,7 +8,7 @@ use std::sync::Arc;
 use goodput_mock::MockServer;
 use goodput_model::{ErrorClass, Failure};
 use goodput_testkit::{ArrivedRequest, Server, Step, answer};
-use goodput_wire::{Endpoint, EndpointSettings, Tokenizing, tokenize};
+use goodput_wire::{Endpoint, EndpointSettings, Tokenizing, count_remote_tokens};
 
 fn endpoint(url: &str, key: Option<&str>) -> Arc<Endpoint> {
     let settings = EndpointSettings {
@@ -60,7 +60,7 @@ fn the_mock_counts() {
             assert_eq!(tokenizing.count(&many).await, Ok(Some(600)));
             assert_eq!(tokenizing.count("").await, Ok(Some(0)), "no special tokens");
             assert!(tokenizing.max_model_len().is_some());
-            assert_eq!(tokenize(&endpoint, "mock", " and").await, Ok(Some(1)));
+            assert_eq!(count_remote_tokens(&endpoint, "mock", " and").await, Ok(Some(1)));
         });
     }
 }
@@ -129,7 +129,7 @@ fn what_is_wrong_with_the_server_is_said() {
             vec![answer(status, "text/plain", "the key sk-verysecret is bad")]
         });
         let endpoint = endpoint(&server.url(), Some("sk-verysecret"));
-        let failure = run(tokenize(&endpoint, "m", "a")).unwrap_err();
+        let failure = run(count_remote_tokens(&endpoint, "m", "a")).unwrap_err();
         assert_eq!(failure.class, ErrorClass::Http(number));
         assert_eq!(failure.message, "the key [redacted] is bad");
     }

@@ -29,7 +29,7 @@ impl Author {
     pub(crate) fn new(plan: &WorkloadPlan, seed: u64) -> Result<Self, WorkloadError> {
         let lexicon = match &plan.calibration {
             Some(calibration) => Lexicon::from_costs(&calibration.costs)?,
-            None => Lexicon::estimate(),
+            None => Lexicon::with_unit_costs(),
         };
         Ok(Self {
             seed,
@@ -43,13 +43,13 @@ impl Author {
     }
 
     /// Tokens before the user's text: the template, and a system prompt where there is one.
-    pub(crate) fn before(&self, system: u32) -> u32 {
+    pub(crate) fn tokens_before_user(&self, system: u32) -> u32 {
         let message = if system > 0 { self.message } else { 0 };
         self.template.saturating_add(system).saturating_add(message)
     }
 
     /// The tokens of whole cache blocks among this many.
-    pub(crate) fn blocks(&self, tokens: u32) -> u32 {
+    pub(crate) fn whole_block_tokens(&self, tokens: u32) -> u32 {
         tokens / self.block * self.block
     }
 
@@ -61,21 +61,22 @@ impl Author {
         nonce: Option<u64>,
         stream: &mut RandomStream,
     ) -> String {
-        self.lexicon.write(tokens, begin, nonce, stream)
+        self.lexicon.write_text(tokens, begin, nonce, stream)
     }
 
     /// A text of this many tokens that many requests share.
-    pub(crate) fn shared(&self, number: u64, tokens: u32, begin: Begin) -> Arc<str> {
-        self.shelf.get((number, begin == Begin::Message), || self.common(number, tokens, begin))
+    pub(crate) fn shared_text(&self, number: u64, tokens: u32, begin: Begin) -> Arc<str> {
+        self.shelf
+            .get((number, begin == Begin::Message), || self.common_text(number, tokens, begin))
     }
 
     /// The same, not kept.
-    pub(crate) fn common(&self, number: u64, tokens: u32, begin: Begin) -> String {
+    pub(crate) fn common_text(&self, number: u64, tokens: u32, begin: Begin) -> String {
         self.write(tokens, begin, None, &mut RandomStream::new(self.seed, Domain::Shared, number))
     }
 }
 
 /// Estimated tokens of a foreign text: about four bytes each.
-pub(crate) fn guess(text: &str) -> u32 {
+pub(crate) fn guess_tokens(text: &str) -> u32 {
     u32::try_from(text.len().div_ceil(4)).unwrap_or(u32::MAX)
 }

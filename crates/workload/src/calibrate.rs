@@ -56,15 +56,15 @@ pub fn calibrate<E>(
     budget: usize,
 ) -> Result<Calibrated, CalibrateError<E>> {
     let mut search = Search::new(oracle, budget.saturating_sub(PROOFS.len() + 1));
-    let overhead = search.openers()?;
-    search.words()?;
+    let overhead = search.find_opener_cost()?;
+    search.find_word_costs()?;
     let costs: String =
         search.costs.iter().filter_map(|cost| char::from_digit(cost.unwrap_or(0), 10)).collect();
     let resolved = search.costs.iter().flatten().count();
     let lexicon = Lexicon::from_costs(&costs).map_err(CalibrateError::Unusable)?;
     let mut calls = search.calls;
     for (number, tokens) in (0u64..).zip(PROOFS) {
-        let text = lexicon.text(tokens, &mut RandomStream::new(0, Domain::Text, number));
+        let text = lexicon.generate_text(tokens, &mut RandomStream::new(0, Domain::Text, number));
         let found = oracle(&text).map_err(CalibrateError::Oracle)?;
         calls += 1;
         let expected = overhead.saturating_add(tokens);
@@ -92,26 +92,26 @@ struct UnitGroup {
 
 impl<'a, E> Search<'a, E> {
     fn new(oracle: &'a mut dyn FnMut(&str) -> Result<u32, E>, budget: usize) -> Self {
-        let costs = vec![None; Lexicon::units().len()];
+        let costs = vec![None; Lexicon::unit_texts().len()];
         Self { oracle, costs, bare: 0, budget, calls: 0 }
     }
 
-    fn ask(&mut self, text: &str) -> Result<u32, CalibrateError<E>> {
+    fn count_tokens(&mut self, text: &str) -> Result<u32, CalibrateError<E>> {
         self.calls += 1;
         (self.oracle)(text).map_err(CalibrateError::Oracle)
     }
 
     /// The first words of messages: the first of them is the carrier, and one token by definition.
     /// Returns the tokens that every text has in addition to its own.
-    fn openers(&mut self) -> Result<u32, CalibrateError<E>> {
+    fn find_opener_cost(&mut self) -> Result<u32, CalibrateError<E>> {
         let openers =
-            Lexicon::parts().iter().take_while(|part| **part == SentencePart::Opener).count();
-        for (index, opener) in Lexicon::units().iter().take(openers).enumerate() {
+            Lexicon::unit_parts().iter().take_while(|part| **part == SentencePart::Opener).count();
+        for (index, opener) in Lexicon::unit_texts().iter().take(openers).enumerate() {
             if index == 0 {
-                self.bare = self.ask(opener)?;
+                self.bare = self.count_tokens(opener)?;
                 self.costs[0] = Some(1);
             } else if self.calls < self.budget {
-                let found = self.ask(opener)?;
+                let found = self.count_tokens(opener)?;
                 let cost = i64::from(found) - i64::from(self.bare) + 1;
                 // Cheaper than one would make the carrier dearer; such an opener is not used.
                 let cost = u32::try_from(cost).ok().filter(|cost| (1..=DEAREST).contains(cost));
@@ -122,9 +122,9 @@ impl<'a, E> Search<'a, E> {
     }
 
     /// Everything but the openers.
-    fn words(&mut self) -> Result<(), CalibrateError<E>> {
+    fn find_word_costs(&mut self) -> Result<(), CalibrateError<E>> {
         let is = |wanted: fn(SentencePart) -> bool| {
-            let parts = Lexicon::parts().iter().enumerate();
+            let parts = Lexicon::unit_parts().iter().enumerate();
             parts.filter(|(_, part)| wanted(**part)).map(|(unit, _)| unit).collect::<Vec<_>>()
         };
         let marks = is(|part| matches!(part, SentencePart::Stop | SentencePart::Comma));
@@ -134,12 +134,12 @@ impl<'a, E> Search<'a, E> {
         let mut groups = Vec::new();
         for units in [words, marks] {
             if self.calls < self.budget {
-                let tokens = self.cost(&units)?;
+                let tokens = self.cost_of(&units)?;
                 groups.push(UnitGroup { units, tokens });
             }
         }
         // The group that is nearest to all ones first: it settles the most units for a question.
-        while let Some(group) = cheapest(&mut groups) {
+        while let Some(group) = take_cheapest(&mut groups) {
             let size = group.units.len() as u32;
             if group.tokens < size {
                 let (expected, found) = (size, group.tokens);
@@ -152,16 +152,16 @@ impl<'a, E> Search<'a, E> {
                     self.costs[unit] = Some(cost);
                 }
             } else if self.calls < self.budget {
-                groups.extend(self.halve(group)?);
+                groups.extend(self.split_group(group)?);
             }
         }
         Ok(())
     }
 
-    fn halve(&mut self, group: UnitGroup) -> Result<[UnitGroup; 2], CalibrateError<E>> {
+    fn split_group(&mut self, group: UnitGroup) -> Result<[UnitGroup; 2], CalibrateError<E>> {
         let mut units = group.units;
         let back = units.split_off(units.len() / 2);
-        let tokens = self.cost(&units)?;
+        let tokens = self.cost_of(&units)?;
         let Some(rest) = group.tokens.checked_sub(tokens) else {
             let (expected, found) = (group.tokens, tokens);
             return Err(CalibrateError::NotAdditive { expected, found });
@@ -171,8 +171,8 @@ impl<'a, E> Search<'a, E> {
 
     /// Tokens of these units together. Marks stand behind words, whose cost is known by then or
     /// cancels out.
-    fn cost(&mut self, units: &[usize]) -> Result<u32, CalibrateError<E>> {
-        let all = Lexicon::units();
+    fn cost_of(&mut self, units: &[usize]) -> Result<u32, CalibrateError<E>> {
+        let all = Lexicon::unit_texts();
         let is_mark = |unit: usize| !all[unit].starts_with(' ');
         let has_marks = units.iter().any(|unit| is_mark(*unit));
         let carrier = all[0];
@@ -184,8 +184,8 @@ impl<'a, E> Search<'a, E> {
             }
             with.push_str(all[unit]);
         }
-        let without = if has_marks { self.ask(&without)? } else { self.bare };
-        let with = self.ask(&with)?;
+        let without = if has_marks { self.count_tokens(&without)? } else { self.bare };
+        let with = self.count_tokens(&with)?;
         Ok(with.saturating_sub(without))
     }
 }
@@ -194,7 +194,7 @@ impl<'a, E> Search<'a, E> {
 const MARKED: &str = " time";
 
 /// Takes the group with the lowest mean cost out of the list.
-fn cheapest(groups: &mut Vec<UnitGroup>) -> Option<UnitGroup> {
+fn take_cheapest(groups: &mut Vec<UnitGroup>) -> Option<UnitGroup> {
     let mean = |group: &UnitGroup| f64::from(group.tokens) / group.units.len() as f64;
     let best = (0..groups.len()).min_by(|a, b| mean(&groups[*a]).total_cmp(&mean(&groups[*b])))?;
     Some(groups.swap_remove(best))

@@ -14,7 +14,7 @@ const MOST_FAN_OUT: u32 = 1_000;
 const MOST_CLASSES: usize = 1_000;
 
 /// Fails with the first thing that is wrong.
-pub(crate) fn check(plan: &WorkloadPlan) -> Result<(), WorkloadError> {
+pub(crate) fn check_plan(plan: &WorkloadPlan) -> Result<(), WorkloadError> {
     if plan.classes.is_empty() || plan.classes.len() > MOST_CLASSES {
         return Err(WorkloadError::new(
             format!(
@@ -64,13 +64,13 @@ fn check_class(class: &ClassPlan, is_mix: bool) -> Result<(), Wrong> {
     }
     match &class.source {
         SourcePlan::Synthetic { input, output } => {
-            lengths("input", *input)?;
-            lengths("output", *output)?;
+            check_lengths("input", *input)?;
+            check_lengths("output", *output)?;
         }
         SourcePlan::Dataset(data) => {
-            data.output.map_or(Ok(()), |output| lengths("output", output))?;
+            data.output.map_or(Ok(()), |output| check_lengths("output", output))?;
             if data.turns == Some(0) {
-                return Err(zero("turns"));
+                return Err(zero_error("turns"));
             }
         }
         _ => {}
@@ -105,7 +105,7 @@ fn check_prefix(plan: &PrefixPlan, is_generated: bool, is_dataset: bool) -> Resu
             "its lengths are those of the file: remove `prefix`",
         ));
     }
-    tokens("system_tokens", plan.system_tokens)?;
+    check_tokens("system_tokens", plan.system_tokens)?;
     let Some(shared) = plan.shared else { return Ok(()) };
     if !is_generated {
         return Err((
@@ -122,9 +122,9 @@ fn check_prefix(plan: &PrefixPlan, is_generated: bool, is_dataset: bool) -> Resu
                     "zipf must be between 0 (even) and 10",
                 ));
             }
-            positive("groups", groups)?;
-            positive("tokens", shared)?;
-            tokens("tokens", shared)
+            check_positive("groups", groups)?;
+            check_positive("tokens", shared)?;
+            check_tokens("tokens", shared)
         }
         SharedPlan::HitRate { share, groups } => {
             if !(0.0..=1.0).contains(&share) {
@@ -133,23 +133,23 @@ fn check_prefix(plan: &PrefixPlan, is_generated: bool, is_dataset: bool) -> Resu
                     "a hit rate must be between 0 and 1 (0% and 100%)",
                 ));
             }
-            positive("groups", groups)
+            check_positive("groups", groups)
         }
         SharedPlan::Tiling { contexts, tokens: context } => {
-            positive("contexts", contexts)?;
-            positive("tokens", context)?;
-            tokens("tokens", context)
+            check_positive("contexts", contexts)?;
+            check_positive("tokens", context)?;
+            check_tokens("tokens", context)
         }
-        SharedPlan::Repeat { prompts } => positive("prompts", prompts),
+        SharedPlan::Repeat { prompts } => check_positive("prompts", prompts),
     }
 }
 
 fn check_session(plan: &SessionPlan) -> Result<(), Wrong> {
-    lengths("turns", plan.turns)?;
-    plan.turn_input.map_or(Ok(()), |input| lengths("turn_input", input))?;
+    check_lengths("turns", plan.turns)?;
+    plan.turn_input.map_or(Ok(()), |input| check_lengths("turn_input", input))?;
     let Some(tools) = &plan.tools else { return Ok(()) };
-    lengths("calls", tools.calls)?;
-    lengths("result", tools.result)?;
+    check_lengths("calls", tools.calls)?;
+    check_lengths("result", tools.result)?;
     if tools.fan_out > MOST_FAN_OUT {
         return Err((
             format!("a fan-out of {}: expected at most {MOST_FAN_OUT}", tools.fan_out),
@@ -159,8 +159,8 @@ fn check_session(plan: &SessionPlan) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn lengths(name: &str, lengths: LengthDistribution) -> Result<(), Wrong> {
-    if is_sound(lengths) {
+fn check_lengths(name: &str, lengths: LengthDistribution) -> Result<(), Wrong> {
+    if are_lengths_valid(lengths) {
         return Ok(());
     }
     Err((
@@ -169,23 +169,23 @@ fn lengths(name: &str, lengths: LengthDistribution) -> Result<(), Wrong> {
     ))
 }
 
-fn positive(name: &'static str, value: u32) -> Result<(), Wrong> {
-    if value == 0 { Err(zero(name)) } else { Ok(()) }
+fn check_positive(name: &'static str, value: u32) -> Result<(), Wrong> {
+    if value == 0 { Err(zero_error(name)) } else { Ok(()) }
 }
 
-fn tokens(name: &str, value: u32) -> Result<(), Wrong> {
+fn check_tokens(name: &str, value: u32) -> Result<(), Wrong> {
     if value <= MOST_TOKENS {
         return Ok(());
     }
     Err((format!("{name} is {value}: expected at most {MOST_TOKENS}"), "no context holds more"))
 }
 
-fn zero(name: &str) -> Wrong {
+fn zero_error(name: &str) -> Wrong {
     (format!("{name} is 0: expected at least 1"), "remove the table to do without it")
 }
 
 /// Whether lengths can be drawn from it.
-fn is_sound(lengths: LengthDistribution) -> bool {
+fn are_lengths_valid(lengths: LengthDistribution) -> bool {
     let real = |x: f64| x.is_finite() && x >= 0.0;
     let order = |low: u32, high: u32| low >= 1 && low <= high;
     match lengths {

@@ -10,7 +10,7 @@ use crate::entries::Entries;
 use crate::images::Images;
 use crate::maker::{SessionMaker, Traits};
 use crate::sizes::LengthSource;
-use crate::trace::{TraceArrivals, scale};
+use crate::trace::{TraceArrivals, scale_time};
 use crate::{Material, Setting, WorkloadError, constraint, entries, images, synthetic, trace};
 
 pub(crate) struct RequestClass {
@@ -43,7 +43,7 @@ impl RequestClass {
                 ClassSource::Generated(LengthSource::Drawn { input: *input, output: *output })
             }
             (SourcePlan::Pairs { file }, Material::Pairs(pairs)) => {
-                let pairs = some(pairs, name, file)?;
+                let pairs = require_entries(pairs, name, file)?;
                 let is_sound = |tokens: u32| (1..=MOST_TOKENS).contains(&tokens);
                 let wrong = pairs.iter().find(|(i, o)| !(is_sound(*i) && is_sound(*o)));
                 if let Some((input, output)) = wrong {
@@ -58,15 +58,15 @@ impl RequestClass {
                 ClassSource::Generated(LengthSource::Pairs(pairs))
             }
             (SourcePlan::Dataset(data), Material::Entries(loaded)) => {
-                let entries = some(loaded.entries, name, &data.file)?;
+                let entries = require_entries(loaded.entries, name, &data.file)?;
                 ClassSource::Entries(Entries::new(data, entries))
             }
             (SourcePlan::Trace(trace), Material::Entries(mut loaded)) => {
-                loaded.entries = some(loaded.entries, name, &trace.file)?;
+                loaded.entries = require_entries(loaded.entries, name, &trace.file)?;
                 ClassSource::Trace(TraceArrivals::new(trace, loaded, setting)?)
             }
             (SourcePlan::Frozen { file, .. }, Material::Frozen(sessions)) => ClassSource::Frozen {
-                sessions: some(sessions, name, file)?,
+                sessions: require_entries(sessions, name, file)?,
                 time_scale: setting.time_scale,
             },
             _ => {
@@ -77,11 +77,11 @@ impl RequestClass {
             }
         };
         let pool = match &plan.images {
-            Some(wanted) => images::pool(wanted, setting.seed, skip_invalid)?,
+            Some(wanted) => images::load_image_pool(wanted, setting.seed, skip_invalid)?,
             None => Images::default(),
         };
         let constraint = match &plan.structured {
-            Some(wanted) => Some((wanted.share, constraint::build(wanted)?)),
+            Some(wanted) => Some((wanted.share, constraint::build_constraint(wanted)?)),
             None => None,
         };
         let traits = Traits {
@@ -101,37 +101,37 @@ impl RequestClass {
     pub(crate) fn session(&self, author: &Author, number: u64, local: u64) -> Option<Session> {
         let mut maker = SessionMaker::new(author, &self.traits, number, local);
         match &self.source {
-            ClassSource::Generated(sizes) => Some(synthetic::session(&mut maker, sizes)),
-            ClassSource::Entries(entries) => entries::session(&mut maker, entries),
-            ClassSource::Trace(trace) => trace::session(&mut maker, trace),
+            ClassSource::Generated(sizes) => Some(synthetic::synthetic_session(&mut maker, sizes)),
+            ClassSource::Entries(entries) => entries::session_from_entry(&mut maker, entries),
+            ClassSource::Trace(trace) => trace::session_from_trace(&mut maker, trace),
             ClassSource::Frozen { sessions, time_scale } => {
                 let (_, session) = sessions.get(usize::try_from(local).ok()?)?;
-                Some(scaled(session.clone(), *time_scale))
+                Some(scale_pauses(session.clone(), *time_scale))
             }
         }
     }
 
     /// Requests of a session.
-    pub(crate) fn requests(&self, author: &Author, number: u64, local: u64) -> Option<u64> {
+    pub(crate) fn request_count(&self, author: &Author, number: u64, local: u64) -> Option<u64> {
         match &self.source {
             ClassSource::Generated(_) => {
                 let plan = self.traits.session.as_ref();
                 let maker = || SessionMaker::new(author, &self.traits, number, local);
-                let draws = |plan| synthetic::requests(&mut maker(), plan);
+                let draws = |plan| synthetic::session_request_count(&mut maker(), plan);
                 Some(plan.map_or(1, draws))
             }
-            ClassSource::Entries(entries) => entries.requests(local),
-            ClassSource::Trace(trace) => trace.requests(local),
-            ClassSource::Frozen { sessions, .. } => {
-                sessions.get(usize::try_from(local).ok()?).map(|(_, session)| session.requests())
-            }
+            ClassSource::Entries(entries) => entries.request_count(local),
+            ClassSource::Trace(trace) => trace.request_count(local),
+            ClassSource::Frozen { sessions, .. } => sessions
+                .get(usize::try_from(local).ok()?)
+                .map(|(_, session)| session.request_count()),
         }
     }
 
     /// In whose turn a session of a trace is dealt out. A class of a trace is alone.
-    pub(crate) fn turn(&self, local: u64) -> Option<u64> {
+    pub(crate) fn deal_turn(&self, local: u64) -> Option<u64> {
         match &self.source {
-            ClassSource::Trace(trace) => trace.turn(local),
+            ClassSource::Trace(trace) => trace.deal_turn(local),
             _ => None,
         }
     }
@@ -142,7 +142,7 @@ impl RequestClass {
             ClassSource::Trace(trace) => trace.arrival(local),
             ClassSource::Frozen { sessions, time_scale } => {
                 let (at, _) = sessions.get(usize::try_from(local).ok()?)?;
-                at.map(|at| scale(at, *time_scale))
+                at.map(|at| scale_time(at, *time_scale))
             }
             _ => None,
         }
@@ -150,7 +150,7 @@ impl RequestClass {
 }
 
 /// The list, unless there is nothing in it.
-fn some<T>(list: Vec<T>, class: &str, file: &str) -> Result<Vec<T>, WorkloadError> {
+fn require_entries<T>(list: Vec<T>, class: &str, file: &str) -> Result<Vec<T>, WorkloadError> {
     if list.is_empty() {
         return Err(WorkloadError::new(
             format!("class `{class}`: {file} has no entry that can be used"),
@@ -160,12 +160,12 @@ fn some<T>(list: Vec<T>, class: &str, file: &str) -> Result<Vec<T>, WorkloadErro
     Ok(list)
 }
 
-fn scaled(mut session: Session, factor: f64) -> Session {
+fn scale_pauses(mut session: Session, factor: f64) -> Session {
     for step in &mut session.steps {
-        step.after = scale(step.after, factor);
+        step.after = scale_time(step.after, factor);
     }
     for request in session.steps.iter_mut().flat_map(|step| &mut step.requests) {
-        request.planned.trace_at = request.planned.trace_at.map(|at| scale(at, factor));
+        request.planned.trace_at = request.planned.trace_at.map(|at| scale_time(at, factor));
     }
     session
 }

@@ -50,7 +50,7 @@ number ::= [1-9] [0-9]*
 "#;
 
 /// The constraint of a plan: the user's text, checked, or a built-in one.
-pub(crate) fn build(plan: &StructuredPlan) -> Result<Arc<Constraint>, WorkloadError> {
+pub(crate) fn build_constraint(plan: &StructuredPlan) -> Result<Arc<Constraint>, WorkloadError> {
     let kind = ConstraintKind::ALL.into_iter().find(|kind| kind.name() == plan.kind);
     let kind = kind.ok_or_else(|| {
         let message =
@@ -59,14 +59,14 @@ pub(crate) fn build(plan: &StructuredPlan) -> Result<Arc<Constraint>, WorkloadEr
     })?;
     if plan.text.as_ref().is_some_and(|text| text.trim().is_empty()) {
         let message = format!("structured: the text of the {} constraint is empty", kind.name());
-        return Err(WorkloadError { message, hint: hint(kind).to_owned() });
+        return Err(WorkloadError { message, hint: constraint_hint(kind).to_owned() });
     }
     let text = plan.text.clone();
     let constraint = match kind {
         ConstraintKind::Json => Constraint::Json(text.unwrap_or_else(|| SCHEMA.to_owned())),
         ConstraintKind::Regex => Constraint::Regex(text.unwrap_or_else(|| EXPRESSION.to_owned())),
         ConstraintKind::Choice => Constraint::Choice(match &text {
-            Some(text) => lines(text),
+            Some(text) => non_empty_lines(text),
             None => CHOICES.map(str::to_owned).to_vec(),
         }),
         ConstraintKind::Grammar => Constraint::Grammar(text.unwrap_or_else(|| GRAMMAR.to_owned())),
@@ -76,12 +76,12 @@ pub(crate) fn build(plan: &StructuredPlan) -> Result<Arc<Constraint>, WorkloadEr
 }
 
 /// The choices, one in each line that is not empty.
-fn lines(text: &str) -> Vec<String> {
+fn non_empty_lines(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     lines.map(str::to_owned).collect()
 }
 
-fn hint(kind: ConstraintKind) -> &'static str {
+fn constraint_hint(kind: ConstraintKind) -> &'static str {
     match kind {
         ConstraintKind::Json => "give a JSON schema: {\"type\": \"object\", …}",
         ConstraintKind::Regex => "give a regular expression without look-around or back-references",
@@ -113,7 +113,7 @@ impl Checker {
     pub fn new(constraint: &Constraint) -> Result<Self, WorkloadError> {
         let wrong = |what: &str| WorkloadError {
             message: format!("structured: {}: {}", constraint.kind().name(), shown_text(what)),
-            hint: hint(constraint.kind()).to_owned(),
+            hint: constraint_hint(constraint.kind()).to_owned(),
         };
         let rule = match constraint {
             Constraint::Json(schema) => {
@@ -123,10 +123,10 @@ impl Checker {
             }
             Constraint::Regex(expression) => {
                 // On its own first: a parenthesis too many must not close ours.
-                Regex::new(expression).map_err(|error| wrong(last_line(&error.to_string())))?;
+                Regex::new(expression).map_err(|error| wrong(last_line_of(&error.to_string())))?;
                 let whole = Regex::new(&format!(r"\A(?:{expression})\z"));
                 ConstraintRule::Expression(
-                    whole.map_err(|error| wrong(last_line(&error.to_string())))?,
+                    whole.map_err(|error| wrong(last_line_of(&error.to_string())))?,
                 )
             }
             Constraint::Choice(choices) => {
@@ -162,7 +162,7 @@ impl Checker {
 }
 
 /// The last line of the library's message says what is wrong; those before draw where.
-fn last_line(message: &str) -> &str {
+fn last_line_of(message: &str) -> &str {
     message.lines().last().unwrap_or(message)
 }
 

@@ -16,18 +16,18 @@ use sha2::{Digest, Sha256};
 pub(crate) struct Canon(Sha256);
 
 impl Canon {
-    pub(crate) fn number(&mut self, value: u64) {
+    pub(crate) fn add_number(&mut self, value: u64) {
         self.0.update(value.to_le_bytes());
     }
 
-    pub(crate) fn text(&mut self, text: &str) {
-        self.number(text.len() as u64);
+    pub(crate) fn add_text(&mut self, text: &str) {
+        self.add_number(text.len() as u64);
         self.0.update(text.as_bytes());
     }
 
-    fn option(&mut self, value: Option<u64>) {
-        self.number(u64::from(value.is_some()));
-        self.number(value.unwrap_or(0));
+    fn add_option(&mut self, value: Option<u64>) {
+        self.add_number(u64::from(value.is_some()));
+        self.add_number(value.unwrap_or(0));
     }
 
     /// In hexadecimal.
@@ -40,44 +40,44 @@ impl Canon {
         hex
     }
 
-    pub(crate) fn session(&mut self, session: &Session) {
-        self.number(match session.history {
+    pub(crate) fn add_session(&mut self, session: &Session) {
+        self.add_number(match session.history {
             History::Server => 0,
             History::Dataset => 1,
         });
-        self.number(session.steps.len() as u64);
+        self.add_number(session.steps.len() as u64);
         for step in &session.steps {
-            self.number(step.after.0);
-            self.number(step.requests.len() as u64);
-            step.requests.iter().for_each(|request| self.request(request));
-            self.number(u64::from(step.reply.is_some()));
-            step.reply.iter().for_each(|reply| self.message(reply));
+            self.add_number(step.after.0);
+            self.add_number(step.requests.len() as u64);
+            step.requests.iter().for_each(|request| self.add_request(request));
+            self.add_number(u64::from(step.reply.is_some()));
+            step.reply.iter().for_each(|reply| self.add_message(reply));
         }
     }
 
-    fn request(&mut self, request: &Request) {
-        self.number(request.messages.len() as u64);
-        request.messages.iter().for_each(|message| self.message(message));
-        self.number(request.fields.len() as u64);
+    fn add_request(&mut self, request: &Request) {
+        self.add_number(request.messages.len() as u64);
+        request.messages.iter().for_each(|message| self.add_message(message));
+        self.add_number(request.fields.len() as u64);
         for (key, json) in request.fields.iter() {
-            self.text(key);
-            self.text(json);
+            self.add_text(key);
+            self.add_text(json);
         }
-        self.number(u64::from(request.model.is_some()));
-        self.text(request.model.as_deref().unwrap_or(""));
-        self.constraint(request.constraint.as_deref());
-        self.planned(&request.planned);
+        self.add_number(u64::from(request.model.is_some()));
+        self.add_text(request.model.as_deref().unwrap_or(""));
+        self.add_constraint(request.constraint.as_deref());
+        self.add_planned(&request.planned);
     }
 
-    fn message(&mut self, message: &Message) {
+    fn add_message(&mut self, message: &Message) {
         let Message::Plain { role, parts } = message else {
-            self.number(9);
+            self.add_number(9);
             if let Message::Raw(json) = message {
-                self.text(json);
+                self.add_text(json);
             }
             return;
         };
-        self.number(match role {
+        self.add_number(match role {
             Role::System => 1,
             Role::User => 2,
             Role::Assistant => 3,
@@ -89,20 +89,20 @@ impl Canon {
             match part {
                 MessagePart::Text(text) => joined.push_str(text),
                 MessagePart::Image(url) => {
-                    self.number(1);
-                    self.text(&joined);
+                    self.add_number(1);
+                    self.add_text(&joined);
                     joined.clear();
-                    self.number(2);
-                    self.text(url);
+                    self.add_number(2);
+                    self.add_text(url);
                 }
             }
         }
-        self.number(1);
-        self.text(&joined);
-        self.number(0);
+        self.add_number(1);
+        self.add_text(&joined);
+        self.add_number(0);
     }
 
-    fn constraint(&mut self, constraint: Option<&Constraint>) {
+    fn add_constraint(&mut self, constraint: Option<&Constraint>) {
         let (kind, texts) = match constraint {
             None => (0, &[][..]),
             Some(Constraint::Json(text)) => (1, std::slice::from_ref(text)),
@@ -110,27 +110,27 @@ impl Canon {
             Some(Constraint::Choice(texts)) => (3, texts.as_slice()),
             Some(Constraint::Grammar(text)) => (4, std::slice::from_ref(text)),
         };
-        self.number(kind);
-        self.number(texts.len() as u64);
+        self.add_number(kind);
+        self.add_number(texts.len() as u64);
         for text in texts {
-            self.text(text);
+            self.add_text(text);
         }
     }
 
-    fn planned(&mut self, planned: &Planned) {
-        self.text(&planned.class);
-        self.number(planned.input_tokens.into());
-        self.option(planned.output_tokens.map(u64::from));
-        self.option(planned.session);
-        self.number(planned.turn.into());
-        self.number(planned.images.into());
-        self.option(planned.cached_tokens.map(u64::from));
-        self.option(planned.trace_at.map(|at| at.0));
+    fn add_planned(&mut self, planned: &Planned) {
+        self.add_text(&planned.class);
+        self.add_number(planned.input_tokens.into());
+        self.add_option(planned.output_tokens.map(u64::from));
+        self.add_option(planned.session);
+        self.add_number(planned.turn.into());
+        self.add_number(planned.images.into());
+        self.add_option(planned.cached_tokens.map(u64::from));
+        self.add_option(planned.trace_at.map(|at| at.0));
     }
 }
 
 /// A class without the place of its file: another machine keeps it elsewhere.
-pub(crate) fn identity(class: &ClassPlan, sha256: Option<&str>) -> String {
+pub(crate) fn class_identity(class: &ClassPlan, sha256: Option<&str>) -> String {
     let mut class = class.clone();
     match &mut class.source {
         SourcePlan::Synthetic { .. } => {}

@@ -41,7 +41,7 @@ pub(crate) struct Image {
 
 /// The different images of a plan. Of files these are the first ones by name; those that are no
 /// whole images are refused, or left out and counted.
-pub(crate) fn pool(
+pub(crate) fn load_image_pool(
     plan: &ImagesPlan,
     seed: u64,
     skip_invalid: bool,
@@ -57,8 +57,8 @@ pub(crate) fn pool(
         ImageFormat::Png => "png",
     };
     let images = (0..u64::from(plan.pool)).map(|number| {
-        let bytes = generated(plan, &mut RandomStream::new(seed, Domain::Images, number))?;
-        Ok(Image { url: url(kind, &bytes), caption: None })
+        let bytes = generate_image(plan, &mut RandomStream::new(seed, Domain::Images, number))?;
+        Ok(Image { url: data_url(kind, &bytes), caption: None })
     });
     Ok(Images { images: images.collect::<Result<_, _>>()?, skipped: BTreeMap::new() })
 }
@@ -67,14 +67,14 @@ fn image_error(message: impl Into<String>, hint: &str) -> WorkloadError {
     WorkloadError { message: message.into(), hint: hint.to_owned() }
 }
 
-fn url(kind: &str, bytes: &[u8]) -> Arc<str> {
+fn data_url(kind: &str, bytes: &[u8]) -> Arc<str> {
     let mut url = format!("data:image/{kind};base64,");
     STANDARD.encode_string(bytes, &mut url);
     url.into()
 }
 
 /// One image of noise over a gradient, which no codec makes small.
-fn generated(plan: &ImagesPlan, stream: &mut RandomStream) -> Result<Vec<u8>, WorkloadError> {
+fn generate_image(plan: &ImagesPlan, stream: &mut RandomStream) -> Result<Vec<u8>, WorkloadError> {
     let side = |pixels: u32| u16::try_from(pixels).ok().filter(|&pixels| pixels > 0);
     let sides = side(plan.width).zip(side(plan.height));
     let fits =
@@ -84,10 +84,12 @@ fn generated(plan: &ImagesPlan, stream: &mut RandomStream) -> Result<Vec<u8>, Wo
         let why = "a side must be 1 to 65535, and the total at most 22 million pixels";
         image_error(format!("{asked}: {why}"), "use a size such as 1024x1024")
     })?;
-    let pixels = pixels(width, height, stream);
+    let pixels = noise_pixels(width, height, stream);
     let mut bytes = Vec::new();
     let encoded = match plan.format {
-        ImageFormat::Png => png(&mut bytes, width, height, &pixels).map_err(|e| e.to_string()),
+        ImageFormat::Png => {
+            encode_png(&mut bytes, width, height, &pixels).map_err(|e| e.to_string())
+        }
         ImageFormat::Jpeg => {
             let mut jpeg = jpeg_encoder::Encoder::new(&mut bytes, JPEG_QUALITY);
             jpeg.set_sampling_factor(jpeg_encoder::SamplingFactor::R_4_2_0);
@@ -102,7 +104,7 @@ fn generated(plan: &ImagesPlan, stream: &mut RandomStream) -> Result<Vec<u8>, Wo
 }
 
 /// Three quarters noise, one quarter gradient: each byte holds 7.6 bits that nothing predicts.
-fn pixels(width: u16, height: u16, stream: &mut RandomStream) -> Vec<u8> {
+fn noise_pixels(width: u16, height: u16, stream: &mut RandomStream) -> Vec<u8> {
     let mut noise = Noise { bits: 0, left: 0 };
     let mut pixels = Vec::with_capacity(usize::from(width) * usize::from(height) * 3);
     for y in 0..u32::from(height) {
@@ -110,7 +112,7 @@ fn pixels(width: u16, height: u16, stream: &mut RandomStream) -> Vec<u8> {
         for x in 0..u32::from(width) {
             let across = x * 63 / u32::from(width);
             for slope in [across, down, 63 - across] {
-                let random = u32::from(noise.byte(stream)) * 3 / 4;
+                let random = u32::from(noise.next_byte(stream)) * 3 / 4;
                 // At most 63 + 191.
                 pixels.push((slope + random) as u8);
             }
@@ -126,9 +128,9 @@ struct Noise {
 }
 
 impl Noise {
-    fn byte(&mut self, stream: &mut RandomStream) -> u8 {
+    fn next_byte(&mut self, stream: &mut RandomStream) -> u8 {
         if self.left == 0 {
-            *self = Self { bits: stream.bits(), left: 8 };
+            *self = Self { bits: stream.next_bits(), left: 8 };
         }
         let byte = self.bits as u8;
         self.bits >>= 8;
@@ -139,7 +141,7 @@ impl Noise {
 
 /// Stored without compression, which would gain nothing: so the bytes do not change with the
 /// version of a compressor.
-fn png(
+fn encode_png(
     bytes: &mut Vec<u8>,
     width: u16,
     height: u16,

@@ -168,28 +168,28 @@ const LEAST_WORDS: usize = 32;
 
 impl Lexicon {
     /// The units in the order of a calibration's digits.
-    pub fn units() -> &'static [&'static str] {
+    pub fn unit_texts() -> &'static [&'static str] {
         &UNITS.0
     }
 
     /// The units' parts, in the same order.
-    pub(crate) fn parts() -> &'static [SentencePart] {
+    pub(crate) fn unit_parts() -> &'static [SentencePart] {
         &UNITS.1
     }
 
     /// The costs by which each unit is one token: what is assumed before anybody counted.
     pub fn estimated_costs() -> String {
-        "1".repeat(Self::units().len())
+        "1".repeat(Self::unit_texts().len())
     }
 
     /// Every unit is taken for one token.
-    pub fn estimate() -> Self {
-        Self::with(|_| 1)
+    pub fn with_unit_costs() -> Self {
+        Self::from_cost_fn(|_| 1)
     }
 
     /// By the digits of a calibration.
     pub fn from_costs(costs: &str) -> Result<Self, WorkloadError> {
-        let units = Self::units().len();
+        let units = Self::unit_texts().len();
         let wrong = |message: String| {
             WorkloadError::new(message, "remove `calibration` from the plan to count again")
         };
@@ -201,7 +201,7 @@ impl Lexicon {
                  unit of the built-in vocabulary"
             )));
         };
-        let lexicon = Self::with(|unit| digits.get(unit).copied().unwrap_or(0));
+        let lexicon = Self::from_cost_fn(|unit| digits.get(unit).copied().unwrap_or(0));
         let usable = lexicon.digits.len();
         if usable < LEAST_WORDS {
             return Err(wrong(format!(
@@ -209,7 +209,7 @@ impl Lexicon {
             )));
         }
         if lexicon.filler.is_empty()
-            || lexicon.part(SentencePart::Opener).iter().all(|u| u.cost != 1)
+            || lexicon.units_of_part(SentencePart::Opener).iter().all(|u| u.cost != 1)
         {
             return Err(wrong(
                 "calibration.costs has no word or no first word of one token: lengths could not \
@@ -220,7 +220,7 @@ impl Lexicon {
         Ok(lexicon)
     }
 
-    fn with(cost: impl Fn(usize) -> u32) -> Self {
+    fn from_cost_fn(cost: impl Fn(usize) -> u32) -> Self {
         let mut parts: [Vec<WordUnit>; WORDS.len()] = Default::default();
         for (index, (text, part)) in UNITS.0.iter().zip(&UNITS.1).enumerate() {
             let unit = WordUnit { text, cost: cost(index) };
@@ -243,7 +243,7 @@ impl Lexicon {
         Self { parts, filler, digits: words }
     }
 
-    pub(crate) fn part(&self, part: SentencePart) -> &[WordUnit] {
+    pub(crate) fn units_of_part(&self, part: SentencePart) -> &[WordUnit] {
         &self.parts[part as usize]
     }
 }
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn units_are_several_hundred_and_their_order_is_pinned() {
-        let units = Lexicon::units();
+        let units = Lexicon::unit_texts();
         assert_eq!(units.len(), UNIT_COUNT);
         assert_eq!(units[0], "The");
         assert_eq!(units[8], " The");
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(units.last(), Some(&" while"));
         let forms: BTreeSet<(&str, usize)> = units
             .iter()
-            .zip(Lexicon::parts())
+            .zip(Lexicon::unit_parts())
             .map(|(unit, part)| (*unit, *part as usize))
             .collect();
         assert_eq!(forms.len(), units.len(), "a word stands twice in one part");
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn costs_that_cannot_work_are_refused_with_a_reason() {
-        let units = Lexicon::units().len();
+        let units = Lexicon::unit_texts().len();
         let error = |costs: String| Lexicon::from_costs(&costs).unwrap_err().to_string();
         assert!(error("1121".into()).contains("has 4 characters: expected"));
         assert!(error("x".repeat(units)).contains("digits"));
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn digits_are_the_cheapest_words_and_differ() {
-        let lexicon = Lexicon::estimate();
+        let lexicon = Lexicon::with_unit_costs();
         let words: BTreeSet<&str> = lexicon.digits.iter().map(|unit| unit.text).collect();
         assert_eq!(words.len(), 256);
     }

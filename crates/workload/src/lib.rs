@@ -34,11 +34,11 @@ mod workload;
 
 pub use calibrate::{CalibrateError, Calibrated, calibrate};
 pub use constraint::Checker;
-pub use describe::describe;
+pub use describe::describe_workload;
 pub use error::WorkloadError;
 pub use lexicon::Lexicon;
 pub use material::{Material, Setting};
-pub use preset::{PRESETS, preset};
+pub use preset::{PRESETS, find_preset};
 pub use workload::Workload;
 
 #[cfg(test)]

@@ -58,12 +58,12 @@ impl<'a> SessionMaker<'a> {
     }
 
     /// What is planned for a request of the session.
-    pub(crate) fn planned(&self, input_tokens: u32, output_tokens: Option<u32>) -> Planned {
+    pub(crate) fn planned_lengths(&self, input_tokens: u32, output_tokens: Option<u32>) -> Planned {
         Planned::new(Arc::clone(&self.class.name), input_tokens, output_tokens)
     }
 
     /// Images of the session, each with its caption. They walk through the pool.
-    pub(crate) fn images(&self) -> impl Iterator<Item = &'a Image> {
+    pub(crate) fn session_images(&self) -> impl Iterator<Item = &'a Image> {
         let (pool, count) = (&self.class.pool.images, u64::from(self.class.per_request));
         let first = self.number.wrapping_mul(count);
         let places = (0..count).map(move |n| first.wrapping_add(n));
@@ -74,32 +74,32 @@ impl<'a> SessionMaker<'a> {
     }
 
     /// Whether the session's images were all shown before.
-    pub(crate) fn shows_again(&self) -> bool {
+    pub(crate) fn repeats_images(&self) -> bool {
         let (pool, count) =
             (self.class.pool.images.len() as u64, u64::from(self.class.per_request));
         self.number.saturating_mul(count) >= pool
     }
 
     /// Puts the session's images behind the text of its last user message; returns how many.
-    pub(crate) fn illustrate(&self, messages: &mut [Message]) -> u32 {
+    pub(crate) fn add_images(&self, messages: &mut [Message]) -> u32 {
         let last = messages.iter_mut().rev().find_map(|message| match message {
             Message::Plain { role: Role::User, parts } => Some(parts),
             _ => None,
         });
         let Some(parts) = last else { return 0 };
         let before = parts.len();
-        parts.extend(self.images().map(|image| MessagePart::Image(Arc::clone(&image.url))));
+        parts.extend(self.session_images().map(|image| MessagePart::Image(Arc::clone(&image.url))));
         (parts.len() - before) as u32
     }
 
     /// A request of the class. Every request draws whether it is under the constraint, so that the
     /// share is one of requests.
-    pub(crate) fn request(&mut self, messages: Vec<Message>, mut planned: Planned) -> Request {
+    pub(crate) fn new_request(&mut self, messages: Vec<Message>, mut planned: Planned) -> Request {
         let constraint = self
             .class
             .constraint
             .as_ref()
-            .filter(|(share, _)| self.constraints.unit() < *share)
+            .filter(|(share, _)| self.constraints.next_unit() < *share)
             .map(|(_, constraint)| Arc::clone(constraint));
         planned.constraint = constraint.as_deref().map(Constraint::kind);
         Request {

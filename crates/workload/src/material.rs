@@ -42,9 +42,9 @@ pub enum Material {
 impl Material {
     /// Counts the prompts and answers of a dataset whose lengths its file does not state. Without
     /// this they are guessed.
-    pub fn measure(&mut self, class: &ClassPlan, count: &dyn Fn(&str) -> u32) {
+    pub fn count_lengths(&mut self, class: &ClassPlan, count: &dyn Fn(&str) -> u32) {
         if let (Self::Entries(loaded), SourcePlan::Dataset(plan)) = (self, &class.source) {
-            entries::measure(&mut loaded.entries, plan, count);
+            entries::count_entry_lengths(&mut loaded.entries, plan, count);
         }
     }
 }

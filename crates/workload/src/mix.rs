@@ -44,30 +44,30 @@ impl Mix {
     }
 
     /// The class of session `number` and its number within the class.
-    pub(crate) fn class(&self, number: u64) -> (usize, u64) {
+    pub(crate) fn class_of(&self, number: u64) -> (usize, u64) {
         if self.counts.len() <= 1 {
             return (0, number);
         }
         let block = number / BLOCK;
         let (class, place) =
-            self.block(block).get((number % BLOCK) as usize).copied().unwrap_or_default();
+            self.class_block(block).get((number % BLOCK) as usize).copied().unwrap_or_default();
         let class = usize::from(class);
         let before = block * u64::from(self.counts.get(class).copied().unwrap_or(0));
         (class, before + u64::from(place))
     }
 
     /// Sessions of a class among the first `sessions`, about.
-    pub(crate) fn expected(&self, class: usize, sessions: u64) -> f64 {
+    pub(crate) fn expected_sessions(&self, class: usize, sessions: u64) -> f64 {
         sessions as f64 * f64::from(self.counts.get(class).copied().unwrap_or(0)) / BLOCK as f64
     }
 
-    fn block(&self, number: u64) -> Arc<Block> {
+    fn class_block(&self, number: u64) -> Arc<Block> {
         // What is behind the lock is only remembered: after a panic elsewhere it is still right.
         let mut recent = self.recent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some((_, block)) = recent.iter().find(|(known, _)| *known == number) {
             return Arc::clone(block);
         }
-        let block = Arc::new(self.permuted(number));
+        let block = Arc::new(self.permuted_block(number));
         if recent.len() >= KEPT {
             recent.remove(0);
         }
@@ -75,14 +75,14 @@ impl Mix {
         block
     }
 
-    fn permuted(&self, number: u64) -> Block {
+    fn permuted_block(&self, number: u64) -> Block {
         let mut classes: Vec<u16> = Vec::with_capacity(BLOCK as usize);
         for (class, count) in (0u16..).zip(&self.counts) {
             classes.extend(std::iter::repeat_n(class, *count as usize));
         }
         let mut stream = RandomStream::new(self.seed, Domain::Mix, number);
         for last in (1..classes.len()).rev() {
-            classes.swap(last, stream.below(last as u64 + 1) as usize);
+            classes.swap(last, stream.next_below(last as u64 + 1) as usize);
         }
         let mut places = vec![0u32; self.counts.len()];
         let mut place = |class: u16| {
@@ -124,13 +124,13 @@ mod tests {
         for block in [0, 1, 77] {
             let mut counts = [0; 3];
             for number in 0..1_000 {
-                counts[mix.class(block * 1_000 + number).0] += 1;
+                counts[mix.class_of(block * 1_000 + number).0] += 1;
             }
             assert_eq!(counts, [700, 200, 100]);
         }
         let order = |block: u64| (0..50).map(move |n| block * 1_000 + n);
-        let first: Vec<usize> = order(0).map(|n| mix.class(n).0).collect();
-        let second: Vec<usize> = order(1).map(|n| mix.class(n).0).collect();
+        let first: Vec<usize> = order(0).map(|n| mix.class_of(n).0).collect();
+        let second: Vec<usize> = order(1).map(|n| mix.class_of(n).0).collect();
         assert_ne!(first, second);
     }
 
@@ -145,13 +145,13 @@ mod tests {
         let mix = mix(&[0.6, 0.4]);
         let mut next = [0u64; 2];
         for number in 0..3_000 {
-            let (class, local) = mix.class(number);
+            let (class, local) = mix.class_of(number);
             assert_eq!(local, next[class]);
             next[class] += 1;
         }
         // Whatever was asked before: the first block again, and one far away.
-        assert_eq!(mix.class(0), Mix::new(&[("a", 6.0), ("b", 4.0)], 5).unwrap().class(0));
-        assert!(mix.class(10_000_000).1 >= 4_000_000 - 600);
+        assert_eq!(mix.class_of(0), Mix::new(&[("a", 6.0), ("b", 4.0)], 5).unwrap().class_of(0));
+        assert!(mix.class_of(10_000_000).1 >= 4_000_000 - 600);
     }
 
     #[test]

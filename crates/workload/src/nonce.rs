@@ -11,7 +11,7 @@ pub(crate) struct Nonces(u64);
 
 impl Nonces {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(RandomStream::new(seed, Domain::Text, u64::MAX).bits())
+        Self(RandomStream::new(seed, Domain::Text, u64::MAX).next_bits())
     }
 
     /// The nonce of a request: a keyed one-to-one map, so no two of the first 2^20 requests of the

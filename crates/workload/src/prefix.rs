@@ -41,13 +41,19 @@ enum PrefixUse {
 }
 
 /// The first prompt of a session, of this many tokens where that is possible.
-pub(crate) fn open(maker: &mut SessionMaker, sizes: &LengthSource, input: u32) -> FirstPrompt {
+pub(crate) fn first_prompt(
+    maker: &mut SessionMaker,
+    sizes: &LengthSource,
+    input: u32,
+) -> FirstPrompt {
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
-    let before = maker.author.before(system);
+    let before = maker.author.tokens_before_user(system);
     let shared = match maker.class.prefix.as_ref().and_then(|prefix| prefix.shared) {
         None => None,
-        Some(SharedPlan::Repeat { prompts }) => return repeated(maker, sizes, input, prompts),
-        Some(plan) => Some(shared(maker, plan, before, input)),
+        Some(SharedPlan::Repeat { prompts }) => {
+            return repeated_prompt(maker, sizes, input, prompts);
+        }
+        Some(plan) => Some(shared_prefix(maker, plan, before, input)),
     };
     let mut messages = Vec::with_capacity(2);
     if system > 0 {
@@ -64,36 +70,44 @@ pub(crate) fn open(maker: &mut SessionMaker, sizes: &LengthSource, input: u32) -
     let begin = if parts.is_empty() { Begin::Message } else { Begin::Continued };
     let nonce = maker.nonce();
     let fresh = maker.author.write(tokens - common, begin, Some(nonce), &mut maker.text);
-    messages.push(user(parts, fresh));
+    messages.push(user_message(parts, fresh));
     let has_common = system > 0 || shared_tokens > 0;
-    let cached = is_shaped.then(|| if has_common { maker.author.blocks(common) } else { 0 });
+    let cached =
+        is_shaped.then(|| if has_common { maker.author.whole_block_tokens(common) } else { 0 });
     FirstPrompt { messages, tokens, cached }
 }
 
 /// The system prompt of the class: one text for all its sessions.
 pub(crate) fn system_message(maker: &SessionMaker, tokens: u32) -> Message {
-    let number = number(maker, PrefixUse::System, 0);
-    Message::text(Role::System, maker.author.shared(number, tokens, Begin::Message))
+    let number = random_stream_number(maker, PrefixUse::System, 0);
+    Message::text(Role::System, maker.author.shared_text(number, tokens, Begin::Message))
 }
 
-fn user(mut parts: Vec<MessagePart>, fresh: String) -> Message {
+fn user_message(mut parts: Vec<MessagePart>, fresh: String) -> Message {
     parts.push(MessagePart::Text(fresh.into()));
     Message::Plain { role: Role::User, parts }
 }
 
-fn number(maker: &SessionMaker, what: PrefixUse, id: u64) -> u64 {
+fn random_stream_number(maker: &SessionMaker, what: PrefixUse, id: u64) -> u64 {
     ((maker.class.index + 1) << 40) | ((what as u64) << 36) | (id & 0xffff_ffff)
 }
 
 /// The shared beginning of the user's message and its tokens.
-fn shared(maker: &SessionMaker, plan: SharedPlan, before: u32, input: u32) -> (Arc<str>, u32) {
+fn shared_prefix(
+    maker: &SessionMaker,
+    plan: SharedPlan,
+    before: u32,
+    input: u32,
+) -> (Arc<str>, u32) {
     let author = maker.author;
     let group = |groups: u32, exponent: f64| {
-        RandomStream::new(author.seed, Domain::Shared, maker.number).zipf(groups.into(), exponent)
+        RandomStream::new(author.seed, Domain::Shared, maker.number)
+            .draw_zipf(groups.into(), exponent)
             - 1
     };
-    let fixed =
-        |what, id, tokens| (author.shared(number(maker, what, id), tokens, Begin::Message), tokens);
+    let fixed = |what, id, tokens| {
+        (author.shared_text(random_stream_number(maker, what, id), tokens, Begin::Message), tokens)
+    };
     match plan {
         SharedPlan::Groups { groups, tokens, zipf } => {
             fixed(PrefixUse::Group, group(groups, zipf), tokens)
@@ -102,10 +116,10 @@ fn shared(maker: &SessionMaker, plan: SharedPlan, before: u32, input: u32) -> (A
             fixed(PrefixUse::Context, maker.local % u64::from(contexts.max(1)), tokens)
         }
         SharedPlan::HitRate { share, groups } => {
-            let id = number(maker, PrefixUse::Rate, group(groups, 0.0));
-            let wanted = for_rate(share, before, input, author.block);
+            let id = random_stream_number(maker, PrefixUse::Rate, group(groups, 0.0));
+            let wanted = shared_tokens_for_rate(share, before, input, author.block);
             let mut stream = RandomStream::new(author.seed, Domain::Shared, id);
-            let (text, tokens) = author.lexicon.beginning(wanted, &mut stream);
+            let (text, tokens) = author.lexicon.text_beginning(wanted, &mut stream);
             (text.into(), tokens)
         }
         SharedPlan::Repeat { .. } => (Arc::from(""), 0),
@@ -115,7 +129,7 @@ fn shared(maker: &SessionMaker, plan: SharedPlan, before: u32, input: u32) -> (A
 /// Shared tokens behind `before` others, so that the whole blocks among them are `share` of the
 /// prompt: h = floor(P/b)·b / (P+U) with the nearest number of blocks, and half a block more, for
 /// the template's sake.
-fn for_rate(share: f64, before: u32, input: u32, block: u32) -> u32 {
+fn shared_tokens_for_rate(share: f64, before: u32, input: u32, block: u32) -> u32 {
     let room = input.saturating_sub(FRESH);
     let blocks = (share * f64::from(input) / f64::from(block)).round() as u32;
     let blocks = blocks.min(room / block);
@@ -127,7 +141,7 @@ fn for_rate(share: f64, before: u32, input: u32, block: u32) -> u32 {
 }
 
 /// A prompt that is one of a few: text and length are those of its number among them.
-fn repeated(
+fn repeated_prompt(
     maker: &mut SessionMaker,
     sizes: &LengthSource,
     input: u32,
@@ -137,19 +151,22 @@ fn repeated(
     let which = maker.local % u64::from(prompts.max(1));
     let input = sizes.input_of(author.seed, which).unwrap_or(input);
     let system = maker.class.prefix.as_ref().map_or(0, |prefix| prefix.system_tokens);
-    let before = author.before(system);
+    let before = author.tokens_before_user(system);
     let tokens = input.max(before.saturating_add(1));
-    let mut stream =
-        RandomStream::new(author.seed, Domain::Shared, number(maker, PrefixUse::Repeat, which));
+    let mut stream = RandomStream::new(
+        author.seed,
+        Domain::Shared,
+        random_stream_number(maker, PrefixUse::Repeat, which),
+    );
     let nonce = author.nonces.value(which, COMMON - maker.class.index);
     let text = author.write(tokens - before, Begin::Message, Some(nonce), &mut stream);
     let mut messages = Vec::with_capacity(2);
     if system > 0 {
         messages.push(system_message(maker, system));
     }
-    messages.push(user(Vec::new(), text));
+    messages.push(user_message(Vec::new(), text));
     // The last token is always computed, so a prompt of whole blocks misses one of them.
-    let cached = Some(author.blocks(tokens - 1));
+    let cached = Some(author.whole_block_tokens(tokens - 1));
     FirstPrompt { messages, tokens, cached }
 }
 
@@ -160,14 +177,14 @@ mod tests {
     #[test]
     fn the_shared_part_of_a_hit_rate_by_hand() {
         // 1,000 tokens at 70 %: 43.75 blocks, so 44 of them, and half a block more.
-        assert_eq!(for_rate(0.7, 0, 1_000, 16), 44 * 16 + 8);
-        assert_eq!(for_rate(0.7, 11, 1_000, 16), 44 * 16 + 8 - 11);
+        assert_eq!(shared_tokens_for_rate(0.7, 0, 1_000, 16), 44 * 16 + 8);
+        assert_eq!(shared_tokens_for_rate(0.7, 11, 1_000, 16), 44 * 16 + 8 - 11);
         // Of a prompt of 100 tokens no more than 84 can be shared: five blocks, and four tokens.
-        assert_eq!(for_rate(1.0, 0, 100, 16), 84);
-        assert_eq!(for_rate(0.0, 0, 1_000, 16), 0);
+        assert_eq!(shared_tokens_for_rate(1.0, 0, 100, 16), 84);
+        assert_eq!(shared_tokens_for_rate(0.0, 0, 1_000, 16), 0);
         // Less than half a block is none.
-        assert_eq!(for_rate(0.1, 0, 79, 16), 0);
-        assert_eq!(for_rate(0.1, 0, 80, 16), 16 + 8);
-        assert_eq!(for_rate(0.9, 0, 10, 16), 0);
+        assert_eq!(shared_tokens_for_rate(0.1, 0, 79, 16), 0);
+        assert_eq!(shared_tokens_for_rate(0.1, 0, 80, 16), 16 + 8);
+        assert_eq!(shared_tokens_for_rate(0.9, 0, 10, 16), 0);
     }
 }

@@ -20,7 +20,7 @@ impl LengthSource {
                 (input, output.draw(lengths))
             }
             Self::Pairs(pairs) => {
-                let index = lengths.below(pairs.len() as u64) as usize;
+                let index = lengths.next_below(pairs.len() as u64) as usize;
                 pairs.get(index).copied().unwrap_or((1, 1))
             }
         }
@@ -32,7 +32,7 @@ impl LengthSource {
         match self {
             Self::Drawn { input, .. } => Some(input.draw(&mut lengths)),
             Self::Pairs(pairs) => {
-                let index = lengths.below(pairs.len() as u64) as usize;
+                let index = lengths.next_below(pairs.len() as u64) as usize;
                 pairs.get(index).map(|(input, _)| *input)
             }
         }

@@ -6,11 +6,11 @@ use goodput_dataset::{DatasetError, DatasetOptions, TraceSelection, UnknownForma
 use goodput_model::{ClassPlan, SourcePlan, WorkloadPlan};
 use goodput_tokens::Tokenizer;
 
-use crate::author::guess;
+use crate::author::guess_tokens;
 use crate::{Material, Setting, WorkloadError};
 
 /// What each class needs from its files, in the order of the classes.
-pub(crate) fn load(
+pub(crate) fn load_materials(
     plan: &WorkloadPlan,
     setting: &Setting,
     tokenizer: Option<&Tokenizer>,
@@ -36,41 +36,41 @@ fn load_class(
     match &class.source {
         SourcePlan::Synthetic { .. } => Ok(Material::Synthetic),
         SourcePlan::Pairs { file } => Ok(Material::Pairs(
-            goodput_dataset::load_pairs(Path::new(file)).map_err(|e| bad_file(&e))?,
+            goodput_dataset::load_pairs(Path::new(file)).map_err(|e| file_error(&e))?,
         )),
-        SourcePlan::Frozen { file, .. } => {
-            Ok(Material::Frozen(frozen::read(Path::new(file)).map_err(|e| bad_file(&e))?.1))
-        }
+        SourcePlan::Frozen { file, .. } => Ok(Material::Frozen(
+            frozen::read_frozen(Path::new(file)).map_err(|e| file_error(&e))?.1,
+        )),
         SourcePlan::Trace(trace) => {
-            let options =
-                TraceSelection::from_plan(trace, plan.skip_invalid).map_err(|e| bad_form(&e))?;
+            let options = TraceSelection::from_plan(trace, plan.skip_invalid)
+                .map_err(|e| format_error(&e))?;
             Ok(Material::Entries(
                 goodput_dataset::load_trace(Path::new(&trace.file), &options)
-                    .map_err(|e| bad_file(&e))?,
+                    .map_err(|e| file_error(&e))?,
             ))
         }
         SourcePlan::Dataset(data) => {
             let count = |text: &str| {
                 let counted = tokenizer.and_then(|tokenizer| tokenizer.count(text).ok());
                 // A text that the tokenizer cannot read is not left out for that.
-                counted.unwrap_or_else(|| guess(text))
+                counted.unwrap_or_else(|| guess_tokens(text))
             };
             let needed = setting.requests.max(1);
             let options = DatasetOptions::from_plan(data, setting.seed, needed, plan.skip_invalid)
-                .map_err(|e| bad_form(&e))?;
-            let loaded = goodput_dataset::load(Path::new(&data.file), &options, &count)
-                .map_err(|e| bad_file(&e))?;
+                .map_err(|e| format_error(&e))?;
+            let loaded = goodput_dataset::load_dataset(Path::new(&data.file), &options, &count)
+                .map_err(|e| file_error(&e))?;
             let mut material = Material::Entries(loaded);
-            material.measure(class, &count);
+            material.count_lengths(class, &count);
             Ok(material)
         }
     }
 }
 
-fn bad_file(error: &DatasetError) -> WorkloadError {
+fn file_error(error: &DatasetError) -> WorkloadError {
     WorkloadError::new(error.to_string(), error.hint().unwrap_or_default())
 }
 
-fn bad_form(error: &UnknownFormat) -> WorkloadError {
+fn format_error(error: &UnknownFormat) -> WorkloadError {
     WorkloadError::new(error.to_string(), "remove `format` to detect it")
 }

@@ -54,9 +54,9 @@ struct Dice<'a> {
 
 impl Dice<'_> {
     /// In `0..limit`. The bias is below `limit / 65536`: no matter for words.
-    fn below(&mut self, limit: usize) -> usize {
+    fn roll_below(&mut self, limit: usize) -> usize {
         if self.left == 0 {
-            self.bits = self.stream.bits();
+            self.bits = self.stream.next_bits();
             self.left = 4;
         }
         let chunk = (self.bits & 0xffff) as usize;
@@ -65,8 +65,8 @@ impl Dice<'_> {
         (chunk * limit) >> 16
     }
 
-    fn pick<'u, T>(&mut self, from: &'u [T]) -> Option<&'u T> {
-        from.get(self.below(from.len()))
+    fn pick_one<'u, T>(&mut self, from: &'u [T]) -> Option<&'u T> {
+        from.get(self.roll_below(from.len()))
     }
 }
 
@@ -84,44 +84,44 @@ struct ProseWriter<'a> {
 }
 
 impl ProseWriter<'_> {
-    fn put(&mut self, unit: WordUnit) {
+    fn push_unit(&mut self, unit: WordUnit) {
         self.text.push_str(unit.text);
         self.left -= unit.cost.min(self.left);
         self.may_mark = true;
     }
 
-    fn mark(&mut self, part: SentencePart) {
-        let Some(unit) = self.lexicon.part(part).first().copied() else { return };
+    fn push_mark(&mut self, part: SentencePart) {
+        let Some(unit) = self.lexicon.units_of_part(part).first().copied() else { return };
         // One token behind a mark would be a sentence of one word.
         if self.left == unit.cost + 1 {
-            self.word(SentencePart::Adverb);
+            self.push_word(SentencePart::Adverb);
         } else if self.may_mark && unit.cost <= self.left {
-            self.put(unit);
+            self.push_unit(unit);
             self.may_mark = false;
         }
     }
 
     /// A word of this part; of one token where what is left, or the part, has no room for another.
-    fn word(&mut self, part: SentencePart) {
-        let unit = self.dice.pick(self.lexicon.part(part)).copied();
+    fn push_word(&mut self, part: SentencePart) {
+        let unit = self.dice.pick_one(self.lexicon.units_of_part(part)).copied();
         let fits = unit.filter(|unit| unit.cost <= self.left);
-        if let Some(unit) = fits.or_else(|| self.dice.pick(&self.lexicon.filler).copied()) {
-            self.put(unit);
+        if let Some(unit) = fits.or_else(|| self.dice.pick_one(&self.lexicon.filler).copied()) {
+            self.push_unit(unit);
         }
     }
 
-    fn opener(&mut self) {
-        let openers = self.lexicon.part(SentencePart::Opener);
+    fn push_opener(&mut self) {
+        let openers = self.lexicon.units_of_part(SentencePart::Opener);
         let fits = |unit: &WordUnit| unit.cost <= self.left;
-        let drawn = self.dice.pick(openers).copied();
+        let drawn = self.dice.pick_one(openers).copied();
         let cheapest = || openers.iter().min_by_key(|unit| unit.cost).copied();
         if let Some(unit) = drawn.filter(fits).or_else(cheapest) {
-            self.put(unit);
+            self.push_unit(unit);
         }
     }
 
     /// The digits of a nonce that there is room for.
-    fn nonce(&mut self, value: u64) {
+    fn push_nonce(&mut self, value: u64) {
         let digits = &self.lexicon.digits;
         let bits = digits.len().checked_ilog2().unwrap_or(0).max(1);
         let count = u64::BITS.div_ceil(bits);
@@ -129,53 +129,53 @@ impl ProseWriter<'_> {
         for place in (0..count).rev() {
             let digit = (value >> (place * bits)) & mask;
             match digits.get(digit as usize).copied() {
-                Some(unit) if unit.cost <= self.left => self.put(unit),
+                Some(unit) if unit.cost <= self.left => self.push_unit(unit),
                 _ => return,
             }
         }
     }
 
-    fn sentence(&mut self, pattern: &[SentencePart]) {
+    fn push_sentence(&mut self, pattern: &[SentencePart]) {
         for &part in pattern {
             if self.left == 1 {
-                self.mark(SentencePart::Stop);
+                self.push_mark(SentencePart::Stop);
             }
             match part {
                 _ if self.left <= self.floor => return,
-                SentencePart::Stop | SentencePart::Comma => self.mark(part),
-                _ => self.word(part),
+                SentencePart::Stop | SentencePart::Comma => self.push_mark(part),
+                _ => self.push_word(part),
             }
         }
     }
 
-    fn sentences(&mut self) {
+    fn push_sentences(&mut self) {
         while self.left > self.floor {
-            let which = self.dice.below(BY_DETERMINER.len() + BY_OTHERS.len());
+            let which = self.dice.roll_below(BY_DETERMINER.len() + BY_OTHERS.len());
             let others = which.saturating_sub(BY_DETERMINER.len());
             let pattern = BY_DETERMINER.get(which).or_else(|| BY_OTHERS.get(others));
-            self.sentence(pattern.unwrap_or(&BY_DETERMINER[0]));
+            self.push_sentence(pattern.unwrap_or(&BY_DETERMINER[0]));
         }
     }
 
     /// The first sentence of a message, and those that follow.
-    fn message(&mut self) {
-        self.opener();
-        let pattern = self.dice.pick(&BY_DETERMINER).copied().unwrap_or(BY_DETERMINER[0]);
-        self.sentence(pattern.get(1..).unwrap_or_default());
-        self.sentences();
+    fn push_message(&mut self) {
+        self.push_opener();
+        let pattern = self.dice.pick_one(&BY_DETERMINER).copied().unwrap_or(BY_DETERMINER[0]);
+        self.push_sentence(pattern.get(1..).unwrap_or_default());
+        self.push_sentences();
     }
 }
 
 impl Lexicon {
     /// Natural-looking text of exactly this many tokens by this vocabulary's costs; it opens a
     /// message.
-    pub fn text(&self, tokens: u32, stream: &mut RandomStream) -> String {
-        self.write(tokens, Begin::Message, None, stream)
+    pub fn generate_text(&self, tokens: u32, stream: &mut RandomStream) -> String {
+        self.write_text(tokens, Begin::Message, None, stream)
     }
 
     /// Text of exactly this many tokens, with a nonce at its beginning or without one. A text too
     /// short for the whole nonce has the first words of it: its length goes before.
-    pub(crate) fn write(
+    pub(crate) fn write_text(
         &self,
         tokens: u32,
         begin: Begin,
@@ -185,31 +185,31 @@ impl Lexicon {
         if tokens == 0 {
             return String::new();
         }
-        let mut writer = self.writer(tokens, stream);
+        let mut writer = self.prose_writer(tokens, stream);
         match nonce {
             Some(value) => {
                 if begin == Begin::Message {
-                    writer.opener();
+                    writer.push_opener();
                 }
-                writer.nonce(value);
-                writer.mark(SentencePart::Stop);
+                writer.push_nonce(value);
+                writer.push_mark(SentencePart::Stop);
             }
-            None if begin == Begin::Message => writer.message(),
+            None if begin == Begin::Message => writer.push_message(),
             None => {}
         }
-        writer.sentences();
+        writer.push_sentences();
         writer.text
     }
 
     /// The first `tokens` tokens of an endless text, to the end of the unit that they end in, and
     /// how many tokens that is. A longer beginning of the same stream begins with a shorter one.
-    pub(crate) fn beginning(&self, tokens: u32, stream: &mut RandomStream) -> (String, u32) {
+    pub(crate) fn text_beginning(&self, tokens: u32, stream: &mut RandomStream) -> (String, u32) {
         // What is left never gets so small that the end would shape the choice of words.
         let endless = tokens.saturating_add(64);
-        let mut writer = self.writer(endless, stream);
+        let mut writer = self.prose_writer(endless, stream);
         writer.floor = endless - tokens;
         if tokens > 0 {
-            writer.message();
+            writer.push_message();
         }
         let written = endless - writer.left;
         (writer.text, written)
@@ -222,7 +222,7 @@ impl Lexicon {
         u64::BITS.div_ceil(bits) * dearest
     }
 
-    fn writer<'a>(&'a self, tokens: u32, stream: &'a mut RandomStream) -> ProseWriter<'a> {
+    fn prose_writer<'a>(&'a self, tokens: u32, stream: &'a mut RandomStream) -> ProseWriter<'a> {
         // Five letters and a space, about; a text is seldom moved then.
         let room = (tokens as usize).saturating_mul(6).min(1 << 22);
         ProseWriter {

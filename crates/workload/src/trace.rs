@@ -71,36 +71,38 @@ impl TraceArrivals {
             rows.push(WorkloadRow { entry, at, cached: None, link: None });
         }
         rows.sort_by_key(|row| row.at);
-        remember(&mut rows, block);
-        let sessions = link(&mut rows, setting.keep);
-        let turns = turns(&rows, &sessions);
+        fill_cached_tokens(&mut rows, block);
+        let sessions = link_rows(&mut rows, setting.keep);
+        let turns = number_turns(&rows, &sessions);
         Ok(Self { entries: rows, sessions, turns, block, scale: setting.time_scale })
     }
 
     pub(crate) fn arrival(&self, number: u64) -> Option<Nanos> {
         let rows = self.sessions.get(usize::try_from(number).ok()?)?;
-        rows.first().and_then(|row| self.entries.get(*row)).map(|row| scale(row.at, self.scale))
+        rows.first()
+            .and_then(|row| self.entries.get(*row))
+            .map(|row| scale_time(row.at, self.scale))
     }
 
     /// Requests of a session.
-    pub(crate) fn requests(&self, number: u64) -> Option<u64> {
+    pub(crate) fn request_count(&self, number: u64) -> Option<u64> {
         let rows = self.sessions.get(usize::try_from(number).ok()?)?;
         let rows = rows.iter().filter_map(|row| self.entries.get(*row));
         Some(rows.map(|row| row.entry.turns.len() as u64).sum())
     }
 
     /// In whose turn a session is dealt out: those that a linked one was taken apart into have one.
-    pub(crate) fn turn(&self, number: u64) -> Option<u64> {
+    pub(crate) fn deal_turn(&self, number: u64) -> Option<u64> {
         self.turns.get(usize::try_from(number).ok()?).copied()
     }
 
-    pub(crate) fn sessions(&self) -> usize {
+    pub(crate) fn session_count(&self) -> usize {
         self.sessions.len()
     }
 }
 
 /// Numbers linked sessions, and rows that are linked to none, in the order in which they begin.
-fn turns(rows: &[WorkloadRow], sessions: &[Vec<usize>]) -> Vec<u64> {
+fn number_turns(rows: &[WorkloadRow], sessions: &[Vec<usize>]) -> Vec<u64> {
     let mut turns: Vec<u64> = Vec::with_capacity(sessions.len());
     let mut next = 0;
     for session in sessions {
@@ -115,7 +117,7 @@ fn turns(rows: &[WorkloadRow], sessions: &[Vec<usize>]) -> Vec<u64> {
 
 /// What a cache without limits would hold of each prompt: the blocks at its beginning that were
 /// asked before.
-fn remember(rows: &mut [WorkloadRow], block: u32) {
+fn fill_cached_tokens(rows: &mut [WorkloadRow], block: u32) {
     let mut seen: HashSet<u64> = HashSet::new();
     for row in rows {
         let Some(turn) = row.entry.turns.first().filter(|turn| !turn.blocks.is_empty()) else {
@@ -126,7 +128,7 @@ fn remember(rows: &mut [WorkloadRow], block: u32) {
             .blocks
             .iter()
             .scan(0, |chain, name| {
-                *chain = mixed(*chain ^ name);
+                *chain = mix_bits(*chain ^ name);
                 Some(*chain)
             })
             .collect();
@@ -140,13 +142,13 @@ fn remember(rows: &mut [WorkloadRow], block: u32) {
 }
 
 /// Spreads the bits of a number, one to one.
-fn mixed(number: u64) -> u64 {
+fn mix_bits(number: u64) -> u64 {
     let number = (number ^ (number >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (number ^ (number >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(1)
 }
 
 /// Which rows make a session. A linked session has the number of its first row's session.
-fn link(rows: &mut [WorkloadRow], keep: Keep) -> Vec<Vec<usize>> {
+fn link_rows(rows: &mut [WorkloadRow], keep: Keep) -> Vec<Vec<usize>> {
     // Number, and requests so far, of each linked session.
     let mut known: HashMap<String, (u64, u32)> = HashMap::new();
     let mut sessions: Vec<Vec<usize>> = Vec::new();
@@ -170,7 +172,10 @@ fn link(rows: &mut [WorkloadRow], keep: Keep) -> Vec<Vec<usize>> {
 }
 
 /// The session of this number; `None` past the end of the trace.
-pub(crate) fn session(maker: &mut SessionMaker, trace: &TraceArrivals) -> Option<Session> {
+pub(crate) fn session_from_trace(
+    maker: &mut SessionMaker,
+    trace: &TraceArrivals,
+) -> Option<Session> {
     let rows = trace.sessions.get(usize::try_from(maker.local).ok()?)?;
     let mut steps: Vec<SessionStep> = Vec::with_capacity(rows.len());
     let mut said = 0u32;
@@ -178,26 +183,26 @@ pub(crate) fn session(maker: &mut SessionMaker, trace: &TraceArrivals) -> Option
     for row in rows.iter().filter_map(|row| trace.entries.get(*row)) {
         for (number, turn) in row.entry.turns.iter().enumerate() {
             let is_first = steps.is_empty();
-            let (mut messages, input) = prompt(maker, trace, turn, said, is_first);
-            let images = if is_first { maker.illustrate(&mut messages) } else { 0 };
-            let mut planned = maker.planned(input, turn.output_tokens);
+            let (mut messages, input) = build_prompt(maker, trace, turn, said, is_first);
+            let images = if is_first { maker.add_images(&mut messages) } else { 0 };
+            let mut planned = maker.planned_lengths(input, turn.output_tokens);
             if let Some(label) = &row.entry.class {
                 planned.class = Arc::from(label.as_str());
             }
             planned.images = images;
             planned.session = row.link.map(|(session, _)| session);
             planned.turn = row.link.map_or(0, |(_, turn)| turn) + number as u32;
-            let in_blocks = row.cached.map(|cached| maker.author.blocks(cached));
+            let in_blocks = row.cached.map(|cached| maker.author.whole_block_tokens(cached));
             planned.cached_tokens =
-                if is_first { in_blocks } else { Some(maker.author.blocks(said)) };
-            planned.trace_at = (number == 0).then(|| scale(row.at, trace.scale));
-            let gap = before.filter(|_| number == 0).map(|last| pause(last, row));
+                if is_first { in_blocks } else { Some(maker.author.whole_block_tokens(said)) };
+            planned.trace_at = (number == 0).then(|| scale_time(row.at, trace.scale));
+            let gap = before.filter(|_| number == 0).map(|last| pause_before(last, row));
             let after = if is_first { None } else { turn.after.or(gap) };
             said = input.saturating_add(turn.output_tokens.unwrap_or(0));
-            let mut request = maker.request(messages, planned);
+            let mut request = maker.new_request(messages, planned);
             request.fields = turn.fields.clone().into();
             steps.push(SessionStep {
-                after: after.map_or(Nanos::ZERO, |after| scale(after, trace.scale)),
+                after: after.map_or(Nanos::ZERO, |after| scale_time(after, trace.scale)),
                 requests: vec![request],
                 reply: turn.reply.clone(),
             });
@@ -210,13 +215,13 @@ pub(crate) fn session(maker: &mut SessionMaker, trace: &TraceArrivals) -> Option
 
 /// The pause between an answer and the next question: the gap between the two instants, without
 /// the time that the answer took where that is known.
-fn pause(last: &WorkloadRow, row: &WorkloadRow) -> Nanos {
+fn pause_before(last: &WorkloadRow, row: &WorkloadRow) -> Nanos {
     let took = last.entry.turns.last().and_then(|turn| turn.took).unwrap_or(Nanos::ZERO);
     row.at - last.at - took
 }
 
 /// Messages up to the last answer among them, which is not the last of them.
-fn answered(messages: &[Message]) -> usize {
+fn answered_count(messages: &[Message]) -> usize {
     let is_answer = |message: &Message| match message {
         Message::Plain { role, .. } => *role == Role::Assistant,
         Message::Raw(json) => serde_json::from_str::<serde_json::Value>(json)
@@ -227,7 +232,7 @@ fn answered(messages: &[Message]) -> usize {
 }
 
 /// What is asked, and the tokens of the whole prompt.
-fn prompt(
+fn build_prompt(
     maker: &mut SessionMaker,
     trace: &TraceArrivals,
     turn: &DatasetTurn,
@@ -239,7 +244,7 @@ fn prompt(
     let input = turn.input_tokens.unwrap_or(1).max(before.saturating_add(1));
     if !turn.messages.is_empty() {
         // A history holds what was said before already.
-        let old = if is_first { 0 } else { answered(&turn.messages) };
+        let old = if is_first { 0 } else { answered_count(&turn.messages) };
         return (turn.messages.get(old..).unwrap_or_default().to_vec(), input);
     }
     let mut left = input - before;
@@ -249,10 +254,10 @@ fn prompt(
     for &name in blocks {
         let begin = if parts.is_empty() { Begin::Message } else { Begin::Continued };
         if left >= trace.block {
-            parts.push(MessagePart::Text(maker.author.shared(name, trace.block, begin)));
+            parts.push(MessagePart::Text(maker.author.shared_text(name, trace.block, begin)));
             left -= trace.block;
         } else if left > 0 {
-            parts.push(MessagePart::Text(maker.author.common(name, left, begin).into()));
+            parts.push(MessagePart::Text(maker.author.common_text(name, left, begin).into()));
             left = 0;
         }
     }
@@ -266,6 +271,6 @@ fn prompt(
 }
 
 /// Trace time on the run's clock.
-pub(crate) fn scale(time: Nanos, factor: f64) -> Nanos {
+pub(crate) fn scale_time(time: Nanos, factor: f64) -> Nanos {
     if factor == 1.0 { time } else { Nanos::from_secs_f64(time.as_secs() * factor) }
 }

@@ -40,18 +40,18 @@ const HASHED: u64 = 100;
 impl Workload {
     /// The workload that the plan describes; reads its files.
     pub fn new(plan: &WorkloadPlan, setting: &Setting) -> Result<Self, WorkloadError> {
-        Self::build(plan, setting, Self::load(plan, setting, None)?)
+        Self::build(plan, setting, Self::load_materials(plan, setting, None)?)
     }
 
     /// What each class needs from its files, in the order of the classes. The tokenizer chooses
     /// entries by their length; without one, an estimate does.
-    pub fn load(
+    pub fn load_materials(
         plan: &WorkloadPlan,
         setting: &Setting,
         tokenizer: Option<&Tokenizer>,
     ) -> Result<Vec<Material>, WorkloadError> {
-        check::check(plan)?;
-        sources::load(plan, setting, tokenizer)
+        check::check_plan(plan)?;
+        sources::load_materials(plan, setting, tokenizer)
     }
 
     /// The workload that the plan describes, from what was loaded for each class.
@@ -60,7 +60,7 @@ impl Workload {
         setting: &Setting,
         loaded: Vec<Material>,
     ) -> Result<Self, WorkloadError> {
-        check::check(plan)?;
+        check::check_plan(plan)?;
         let scale = setting.time_scale;
         if !(scale.is_finite() && scale > 0.0) {
             return Err(WorkloadError::new(
@@ -79,13 +79,13 @@ impl Workload {
         identity.push(plan.calibration.as_ref().map_or(String::new(), |c| c.costs.clone()));
         for (index, class) in plan.classes.iter().enumerate() {
             let material = materials.next().unwrap_or_default();
-            let sha256 = sha256(class, &material)?;
-            identity.push(hash::identity(class, sha256.as_deref()));
-            notes.extend(remarks(&class.name, &material));
+            let sha256 = file_hash(class, &material)?;
+            identity.push(hash::class_identity(class, sha256.as_deref()));
+            notes.extend(loader_notes(&class.name, &material));
             let made =
                 RequestClass::new(index as u64, class, setting, material, plan.skip_invalid)?;
-            notes.extend(images_left_out(&made));
-            notes.extend(outgrown(class, &author));
+            notes.extend(skipped_images_note(&made));
+            notes.extend(too_long_prefix_note(class, &author));
             classes.push(made);
         }
         Ok(Self(Arc::new(WorkloadParts { author, mix, classes, notes, identity })))
@@ -94,33 +94,33 @@ impl Workload {
     /// When session `number` arrives, in a workload that brings its own instants, on the run's
     /// clock; `None` past the end, and in workloads without instants.
     pub fn arrival(&self, number: u64) -> Option<Nanos> {
-        let (class, local) = self.0.mix.class(number);
+        let (class, local) = self.0.mix.class_of(number);
         self.0.classes.get(class)?.arrival(local)
     }
 
     /// Session `number`; `None` past the end of a workload that ends.
     pub fn session(&self, number: u64) -> Option<Session> {
-        let (class, local) = self.0.mix.class(number);
+        let (class, local) = self.0.mix.class_of(number);
         self.0.classes.get(class)?.session(&self.0.author, number, local)
     }
 
     /// How many requests session `number` has, without making it where that can be.
-    pub fn requests(&self, number: u64) -> Option<u64> {
-        let (class, local) = self.0.mix.class(number);
-        self.0.classes.get(class)?.requests(&self.0.author, number, local)
+    pub fn request_count(&self, number: u64) -> Option<u64> {
+        let (class, local) = self.0.mix.class_of(number);
+        self.0.classes.get(class)?.request_count(&self.0.author, number, local)
     }
 
     /// In whose turn a session is dealt out to one of several clients: its own, but for rows of a trace
     /// that are played one by one, which have that of the session they were taken from.
-    pub fn turn(&self, number: u64) -> u64 {
-        let (class, local) = self.0.mix.class(number);
-        self.0.classes.get(class).and_then(|class| class.turn(local)).unwrap_or(number)
+    pub fn deal_turn(&self, number: u64) -> u64 {
+        let (class, local) = self.0.mix.class_of(number);
+        self.0.classes.get(class).and_then(|class| class.deal_turn(local)).unwrap_or(number)
     }
 
     /// Sessions in all, of a workload that ends.
-    pub fn sessions(&self) -> Option<u64> {
+    pub fn session_count(&self) -> Option<u64> {
         self.0.classes.iter().find_map(|class| match &class.source {
-            ClassSource::Trace(trace) => Some(trace.sessions() as u64),
+            ClassSource::Trace(trace) => Some(trace.session_count() as u64),
             ClassSource::Frozen { sessions, .. } => Some(sessions.len() as u64),
             _ => None,
         })
@@ -132,10 +132,14 @@ impl Workload {
     }
 
     /// What people should know once this many sessions were asked for: entries that came again.
-    pub fn repeats(&self, sessions: u64) -> Vec<String> {
+    pub fn repeat_notes(&self, sessions: u64) -> Vec<String> {
         let WorkloadParts { classes, mix, .. } = self.0.as_ref();
         let classes = classes.iter().enumerate();
-        classes.filter_map(|(index, class)| repeats(class, mix.expected(index, sessions))).collect()
+        classes
+            .filter_map(|(index, class)| {
+                repeated_entries_note(class, mix.expected_sessions(index, sessions))
+            })
+            .collect()
     }
 
     /// The constraints that answers may be under, with their classes.
@@ -168,9 +172,9 @@ impl Workload {
     /// the same on every machine that sends the same.
     pub fn hash(&self) -> String {
         let mut canon = Canon::default();
-        self.0.identity.iter().for_each(|line| canon.text(line));
+        self.0.identity.iter().for_each(|line| canon.add_text(line));
         for session in (0..HASHED).map_while(|number| self.session(number)) {
-            canon.session(&session);
+            canon.add_session(&session);
         }
         canon.finish()
     }
@@ -190,7 +194,7 @@ impl Workload {
 }
 
 /// The hash of the class's file, which must be the plan's where the plan has one.
-fn sha256(class: &ClassPlan, material: &Material) -> Result<Option<String>, WorkloadError> {
+fn file_hash(class: &ClassPlan, material: &Material) -> Result<Option<String>, WorkloadError> {
     let (file, planned) = match &class.source {
         SourcePlan::Dataset(data) => (&data.file, data.sha256.as_ref()),
         SourcePlan::Trace(trace) => (&trace.file, trace.sha256.as_ref()),
@@ -203,15 +207,15 @@ fn sha256(class: &ClassPlan, material: &Material) -> Result<Option<String>, Work
         Material::Pairs(pairs) => {
             let mut canon = Canon::default();
             for (input, output) in pairs {
-                canon.number(u64::from(*input) << 32 | u64::from(*output));
+                canon.add_number(u64::from(*input) << 32 | u64::from(*output));
             }
             Some(canon.finish())
         }
         Material::Frozen(sessions) => planned.cloned().or_else(|| {
             let mut canon = Canon::default();
-            canon.number(sessions.len() as u64);
+            canon.add_number(sessions.len() as u64);
             for (_, session) in sessions {
-                canon.session(session);
+                canon.add_session(session);
             }
             Some(canon.finish())
         }),
@@ -229,49 +233,49 @@ fn sha256(class: &ClassPlan, material: &Material) -> Result<Option<String>, Work
 }
 
 /// What the loader left out, and what else it has to say.
-fn remarks(class: &str, material: &Material) -> Vec<String> {
+fn loader_notes(class: &str, material: &Material) -> Vec<String> {
     let Material::Entries(loaded) = material else { return Vec::new() };
-    let left_out = reasons(&loaded.skipped).map(|(total, reasons)| {
-        let seen = grouped(loaded.seen);
-        format!("{class}: {} of {seen} entries left out: {reasons}", grouped(total))
+    let left_out = skip_reasons(&loaded.skipped).map(|(total, reasons)| {
+        let seen = group_thousands(loaded.seen);
+        format!("{class}: {} of {seen} entries left out: {reasons}", group_thousands(total))
     });
     let notes = loaded.notes.iter().map(|note| format!("{class}: {note}"));
     left_out.into_iter().chain(notes).collect()
 }
 
-fn images_left_out(class: &RequestClass) -> Option<String> {
-    let (total, reasons) = reasons(&class.traits.pool.skipped)?;
-    Some(format!("{}: {} images left out: {reasons}", class.traits.name, grouped(total)))
+fn skipped_images_note(class: &RequestClass) -> Option<String> {
+    let (total, reasons) = skip_reasons(&class.traits.pool.skipped)?;
+    Some(format!("{}: {} images left out: {reasons}", class.traits.name, group_thousands(total)))
 }
 
 /// How many were left out, and why; `None` where none were.
-fn reasons(skipped: &BTreeMap<String, u64>) -> Option<(u64, String)> {
+fn skip_reasons(skipped: &BTreeMap<String, u64>) -> Option<(u64, String)> {
     let reasons: Vec<String> =
         skipped.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
     (!reasons.is_empty()).then(|| (skipped.values().sum(), reasons.join(", ")))
 }
 
 /// Whether what prompts share is longer than they were to be.
-fn outgrown(class: &ClassPlan, author: &Author) -> Option<String> {
+fn too_long_prefix_note(class: &ClassPlan, author: &Author) -> Option<String> {
     let SourcePlan::Synthetic { input, .. } = &class.source else { return None };
     let prefix = class.prefix.as_ref()?;
     let shared = match prefix.shared {
         Some(SharedPlan::Groups { tokens, .. } | SharedPlan::Tiling { tokens, .. }) => tokens,
         _ => 0,
     };
-    let least = author.before(prefix.system_tokens).saturating_add(shared);
+    let least = author.tokens_before_user(prefix.system_tokens).saturating_add(shared);
     (f64::from(least) >= input.typical_most()).then(|| {
         format!(
             "{}: prompts are longer than the requested {input} tokens: their shared part alone has \
              {}",
             class.name,
-            grouped(least.into())
+            group_thousands(least.into())
         )
     })
 }
 
 /// Whether a file's entries are asked more than once by this many sessions.
-fn repeats(class: &RequestClass, sessions: f64) -> Option<String> {
+fn repeated_entries_note(class: &RequestClass, sessions: f64) -> Option<String> {
     let ClassSource::Entries(entries) = &class.source else { return None };
     let count = entries.list.len();
     let times = sessions / count as f64;
@@ -279,15 +283,15 @@ fn repeats(class: &RequestClass, sessions: f64) -> Option<String> {
         format!(
             "{}: {} entries for {} requests: repeated {} times with fresh nonces",
             class.traits.name,
-            grouped(count as u64),
-            grouped(sessions.ceil() as u64),
+            group_thousands(count as u64),
+            group_thousands(sessions.ceil() as u64),
             (times * 10.0).round() / 10.0
         )
     })
 }
 
 /// A number with commas between its thousands.
-fn grouped(number: u64) -> String {
+fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

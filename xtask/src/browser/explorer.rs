@@ -113,7 +113,7 @@ fn answered(says: &str, rows: &[(String, [Option<String>; 5])]) -> Result<(), St
 
 /// The numbers of one load.
 fn row(explored: &Explored, good: Good, cells: &[Option<String>; 5]) -> Result<(), String> {
-    // As goodput is: what a stall of this machine spoilt counts neither here nor there.
+    // As goodput is: what a stall of this machine spoiled counts neither here nor there.
     let judged = explored.requests.judged() as f64;
     let seconds = judged / explored.rate;
     let share = good.requests as f64 / judged;

@@ -158,11 +158,11 @@ fn bars(browser: &mut Browser, tab: &Tab, made: &Made) -> Result<(), String> {
 pub(super) fn is_shown(point: &Value) -> bool {
     let purpose = &point["ask"]["purpose"];
     let because = &point["standing"]["because"];
-    let spoilt = ["client", "server_gone", "interrupted"];
+    let spoiled = ["client", "server_gone", "interrupted"];
     purpose != "warm_up"
         && purpose != "twin"
         && point["figures"]["verdict"] != "void"
-        && !spoilt.iter().any(|reason| because == reason)
+        && !spoiled.iter().any(|reason| because == reason)
 }
 
 /// Charts of a sweep and how many points each must have, by the summary.

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MeasuredRequest {
     is_ok: bool,
-    /// False where a stall of this machine spoilt it: the SLO says nothing about it.
+    /// False where a stall of this machine spoiled it: the SLO says nothing about it.
     is_judged: bool,
     ttft_ms: Option<f64>,
     /// None if there is only one token, which any limit allows.

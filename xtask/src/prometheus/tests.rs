@@ -18,15 +18,15 @@ fn page(dialect: MetricNames) -> String {
     let mut metrics = MockMetrics::new(16, faults.labels());
     let ms = Nanos::from_millis;
     for _ in 0..8 {
-        metrics.connected();
-        metrics.arrived();
-        metrics.prefilled(100, 16, ms(10), ms(50));
-        metrics.first_token(ms(60));
+        metrics.count_connect();
+        metrics.count_arrival();
+        metrics.add_prefill(100, 16, ms(10), ms(50));
+        metrics.add_first_token(ms(60));
         for _ in 1..25 {
-            metrics.tokens(1, ms(10));
-            metrics.event(Some(ms(2)));
+            metrics.add_tokens(1, ms(10));
+            metrics.count_event(Some(ms(2)));
         }
-        metrics.finished(&Finished {
+        metrics.add_finished(&Finished {
             reason: FinishReason::Length,
             e2e: ms(300),
             prefill: ms(50),
@@ -38,8 +38,8 @@ fn page(dialect: MetricNames) -> String {
             n: 1,
         });
     }
-    metrics.refused(503);
-    metrics.scraped(ms(2_000));
+    metrics.count_refusal(503);
+    metrics.note_scrape(ms(2_000));
     let gauges = Gauges {
         running: 3,
         waiting: 1,

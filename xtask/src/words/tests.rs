@@ -17,6 +17,8 @@ fn odd_words_are_found_and_plain_ones_pass() {
     assert_eq!(odd("besides, some bodies are fine"), [""; 0]);
     assert_eq!(odd("pub fn of(text: &str)").len(), 1);
     assert_eq!(odd("struct Clerk;").len(), 1);
+    assert_eq!(odd("the centre\na colour\nlabelled by\nanalysed, normalised").len(), 4);
+    assert_eq!(odd("aria-labelledby, an optimist, two analyses"), [""; 0]);
 }
 
 #[test]

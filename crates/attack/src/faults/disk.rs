@@ -8,50 +8,67 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::peer::Engine;
-use super::{MEASURED, MOCK, SHORT, Uses, case, number, start_under, summary, works};
+use super::{
+    MEASURED, MOCK, SHORT, Uses, check_tool, new_case, number_at, read_summary, start_with_wrapper,
+};
 use crate::case::{Case, CaseBounds, Observed, Skip};
-use crate::program::{Binary, RunningProcess, ScratchFolder, seconds};
+use crate::program::{Binary, RunningProcess, ScratchFolder, seconds_to_nanos};
 
 pub(super) fn cases() -> Vec<Case> {
     let measured = CaseBounds::exit(&MEASURED).within(8.0, 160.0);
     let refused = CaseBounds::exit(&[2]).within(6.0, 160.0);
     let lost = CaseBounds::exit(&[5]).within(8.0, 160.0);
     vec![
-        case("disk", "full under a run", measured.clone(), full_run),
-        case("disk", "full before a run", refused.clone(), |goodput| {
+        new_case("disk", "full under a run", measured.clone(), run_on_full_disk),
+        new_case("disk", "full before a run", refused.clone(), |goodput| {
             let words = ["run", MOCK, "--rate", "20", "--duration", "1s", "--out", "small/run"];
-            refuse(goodput, "size=4k", &[&words[..], &SHORT].concat())
+            refuse_writes(goodput, "size=4k", &[&words[..], &SHORT].concat())
         }),
-        case("disk", "full under record", lost, full_record),
-        case("disk", "full under merge", refused.clone(), full_merge),
-        case("disk", "full under report -o", refused.clone(), |goodput| {
-            refuse(goodput, "size=4k", &["report", "run", "--format", "html", "-o", "small/x.html"])
+        new_case("disk", "full under record", lost, record_on_full_disk),
+        new_case("disk", "full under merge", refused.clone(), merge_on_full_disk),
+        new_case("disk", "full under report -o", refused.clone(), |goodput| {
+            refuse_writes(
+                goodput,
+                "size=4k",
+                &["report", "run", "--format", "html", "-o", "small/x.html"],
+            )
         }),
-        case("disk", "read-only under a run", refused.clone(), |goodput| {
+        new_case("disk", "read-only under a run", refused.clone(), |goodput| {
             let words = ["run", MOCK, "--rate", "20", "--duration", "1s", "--out", "small/run"];
-            refuse(goodput, "ro", &[&words[..], &SHORT].concat())
+            refuse_writes(goodput, "ro", &[&words[..], &SHORT].concat())
         }),
-        case("disk", "read-only under report -o", refused, |goodput| {
-            refuse(goodput, "ro", &["report", "run", "--format", "parquet", "-o", "small/tables"])
+        new_case("disk", "read-only under report -o", refused, |goodput| {
+            refuse_writes(
+                goodput,
+                "ro",
+                &["report", "run", "--format", "parquet", "-o", "small/tables"],
+            )
         }),
-        case("disk", "read-only folder is read", CaseBounds::exit(&[0, 4, 5]), read_only_folder),
-        case("disk", "folder removed in a run", measured.clone(), |goodput| {
-            vanish(goodput, &|folder| fs::remove_dir_all(folder))
+        new_case(
+            "disk",
+            "read-only folder is read",
+            CaseBounds::exit(&[0, 4, 5]),
+            run_in_read_only_folder,
+        ),
+        new_case("disk", "folder removed in a run", measured.clone(), |goodput| {
+            remove_folder_meanwhile(goodput, &|folder| fs::remove_dir_all(folder))
         }),
-        case("disk", "folder replaced by a file in a run", measured.clone(), |goodput| {
-            vanish(goodput, &|folder| {
+        new_case("disk", "folder replaced by a file in a run", measured.clone(), |goodput| {
+            remove_folder_meanwhile(goodput, &|folder| {
                 fs::remove_dir_all(folder)?;
                 fs::write(folder, "mine")
             })
         }),
-        case("disk", "folder moved away in a run", measured, |goodput| {
-            vanish(goodput, &|folder| fs::rename(folder, folder.with_extension("away")))
+        new_case("disk", "folder moved away in a run", measured, |goodput| {
+            remove_folder_meanwhile(goodput, &|folder| {
+                fs::rename(folder, folder.with_extension("away"))
+            })
         }),
     ]
 }
 
 /// goodput with a file system of its own at `small`, mounted with these options.
-fn on_small(
+fn on_small_disk(
     goodput: &Binary,
     scratch: &ScratchFolder,
     options: &str,
@@ -59,8 +76,8 @@ fn on_small(
 ) -> Result<RunningProcess, Skip> {
     let mount = format!("mount -t tmpfs -o {options} tmpfs small && exec \"$0\" \"$@\"");
     fs::create_dir_all(scratch.join("small"))?;
-    works("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
-    Ok(start_under(goodput, scratch.path(), &["unshare", "-rm", "sh", "-c", &mount], args)?)
+    check_tool("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
+    Ok(start_with_wrapper(goodput, scratch.path(), &["unshare", "-rm", "sh", "-c", &mount], args)?)
 }
 
 /// A small run to work on.
@@ -89,10 +106,10 @@ pub(super) fn make_shards(goodput: &Binary, scratch: &ScratchFolder) -> Result<(
 }
 
 /// A use that must fail with a plain word.
-fn refuse(goodput: &Binary, options: &str, args: &[&str]) -> Result<Observed, Skip> {
+fn refuse_writes(goodput: &Binary, options: &str, args: &[&str]) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     make_run(goodput, &scratch)?;
-    let ended = on_small(goodput, &scratch, options, args)?.wait(15.0)?;
+    let ended = on_small_disk(goodput, &scratch, options, args)?.wait(15.0)?;
     let mut observed = Observed::from_process(&ended);
     let is_said =
         ["No space left", "Read-only file system"].iter().any(|w| ended.stderr.contains(w));
@@ -101,14 +118,14 @@ fn refuse(goodput: &Binary, options: &str, args: &[&str]) -> Result<Observed, Sk
 }
 
 /// The live report has what the disk refused.
-fn full_run(goodput: &Binary) -> Result<Observed, Skip> {
+fn run_on_full_disk(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let words = ["run", MOCK, "--rate", "400", "--duration", "2s", "--json", "--out", "small/run"];
     let args = [&words[..], &SHORT].concat();
-    let ended = on_small(goodput, &scratch, "size=64k", &args)?.wait(20.0)?;
-    let found = summary(&ended)?;
+    let ended = on_small_disk(goodput, &scratch, "size=64k", &args)?.wait(20.0)?;
+    let found = read_summary(&ended)?;
     let mut observed = Observed::from_process(&ended);
-    let (due, ok) = (number(&found, "/requests/scheduled"), number(&found, "/requests/ok"));
+    let (due, ok) = (number_at(&found, "/requests/scheduled"), number_at(&found, "/requests/ok"));
     observed.check(due == 800.0 && ok == due, || format!("{ok} of {due} requests, expected 800"));
     let caveats = found["caveats"].to_string();
     observed.check(caveats.contains("records_lost"), || "no caveat about lost records".to_owned());
@@ -118,61 +135,61 @@ fn full_run(goodput: &Binary) -> Result<Observed, Skip> {
 }
 
 /// Clients are served whatever the disk does, and the losses are counted.
-fn full_record(goodput: &Binary) -> Result<Observed, Skip> {
+fn record_on_full_disk(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let words = ["record", "--upstream", &engine.url(), "--output", "small/trace.jsonl", "--json"];
     let listen = ["--listen", "127.0.0.1:0", "--tokenizer", "approximate"];
     let args = [&words[..], &listen].concat();
-    let mut proxy = on_small(goodput, &scratch, "size=16k", &args)?;
+    let mut proxy = on_small_disk(goodput, &scratch, "size=16k", &args)?;
     let url = format!("http://{}", proxy.word_after("http://", 20.0)?);
     let words = ["run", &url, "--rate", "200", "--duration", "2s", "--json", "--out", "load"];
     let load = goodput.start(scratch.path(), "load", &[&words[..], &SHORT].concat())?.wait(20.0)?;
     let ended = proxy.stop(Signal::INT, 10.0)?;
-    let found = summary(&load)?;
+    let found = read_summary(&load)?;
     let mut observed = Observed::from_process(&ended);
-    let ok = number(&found, "/requests/ok");
+    let ok = number_at(&found, "/requests/ok");
     observed.check(ok == 400.0, || format!("{ok} of 400 requests passed"));
     observed.check(ended.stderr.contains("No space left"), || format!("unsaid: {}", ended.stderr));
     Ok(observed)
 }
 
 /// A merge that does not fit leaves nothing; `ls` in its own place says so.
-fn full_merge(goodput: &Binary) -> Result<Observed, Skip> {
+fn merge_on_full_disk(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     make_shards(goodput, &scratch)?;
     fs::create_dir_all(scratch.join("small"))?;
-    works("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
+    check_tool("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
     let script = "mount -t tmpfs -o size=8k tmpfs small; \"$0\" \"$@\"; code=$?; \
                   ls -A small | sed 's/^/LEFT /'; exit $code";
     let wrapper = ["unshare", "-rm", "sh", "-c", script];
     let args = ["merge", "0", "1", "--out", "small/whole"];
-    let ended = start_under(goodput, scratch.path(), &wrapper, &args)?.wait(15.0)?;
+    let ended = start_with_wrapper(goodput, scratch.path(), &wrapper, &args)?.wait(15.0)?;
     let mut observed = Observed::from_process(&ended);
     observed.check(!ended.stdout.contains("LEFT"), || format!("left: {}", ended.stdout));
     Ok(observed)
 }
 
 /// The report of a read-only folder is the same.
-fn read_only_folder(goodput: &Binary) -> Result<Observed, Skip> {
+fn run_in_read_only_folder(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     make_run(goodput, &scratch)?;
-    works("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
+    check_tool("unshare", &["-rm", "sh", "-c", "mount -t tmpfs -o size=4k tmpfs /mnt"])?;
     let script = "mount --bind run run && mount -o remount,bind,ro run && exec \"$0\" \"$@\"";
     let wrapper = ["unshare", "-rm", "sh", "-c", script];
     let mut uses = Uses::default();
     for words in [["report", "run", "--json"], ["audit", "run", "--quiet"]] {
         let words = if words[0] == "audit" { &words[..2] } else { &words[..] };
         let plain = goodput.run(scratch.path(), words, 10.0)?;
-        let ended = start_under(goodput, scratch.path(), &wrapper, words)?.wait(10.0)?;
-        uses.add(words[0], &[0, 4, 5], &ended);
+        let ended = start_with_wrapper(goodput, scratch.path(), &wrapper, words)?.wait(10.0)?;
+        uses.add_ended(words[0], &[0, 4, 5], &ended);
         uses.check(ended.stdout == plain.stdout, || format!("{} differs", words[0]));
     }
-    Ok(uses.done())
+    Ok(uses.into_observed())
 }
 
 /// A run whose folder goes: every request is in the report; what there is of texts is noted.
-fn vanish(
+fn remove_folder_meanwhile(
     goodput: &Binary,
     remove: &dyn Fn(&Path) -> std::io::Result<()>,
 ) -> Result<Observed, Skip> {
@@ -186,22 +203,22 @@ fn vanish(
         if fs::metadata(&log).is_ok_and(|log| log.len() > 4096) {
             break;
         }
-        pause(seconds(0.01));
+        pause(seconds_to_nanos(0.01));
     }
-    pause(seconds(0.5));
+    pause(seconds_to_nanos(0.5));
     remove(&folder)?;
     let ended = running.wait(15.0)?;
-    let found = summary(&ended)?;
+    let found = read_summary(&ended)?;
     let mut uses = Uses::default();
-    uses.add("run", &MEASURED, &ended);
-    let (due, ok) = (number(&found, "/requests/scheduled"), number(&found, "/requests/ok"));
+    uses.add_ended("run", &MEASURED, &ended);
+    let (due, ok) = (number_at(&found, "/requests/scheduled"), number_at(&found, "/requests/ok"));
     uses.check(due == 200.0 && ok == due, || format!("{ok} of {due} requests, expected 200"));
     uses.check(ended.stderr.contains("warning"), || format!("no warning: {}", ended.stderr));
     if folder.is_dir() {
         let report = goodput.run(scratch.path(), &["report", "run", "--json"], 10.0)?;
-        uses.add("report", &[0], &report);
+        uses.add_ended("report", &[0], &report);
         let again = report.summary().unwrap_or(Value::Null);
-        uses.check(number(&again, "/requests/scheduled") == due, || {
+        uses.check(number_at(&again, "/requests/scheduled") == due, || {
             "the folder that was written again has other requests".to_owned()
         });
         let texts = fs::read_to_string(folder.join("text.jsonl")).unwrap_or_default();
@@ -211,5 +228,5 @@ fn vanish(
             "the file that took the folder's name was overwritten".to_owned()
         });
     }
-    Ok(uses.done())
+    Ok(uses.into_observed())
 }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use mutation::{Family, Mutation};
 use seeds::Seeds;
 
-use super::{Uses, case, start_under, works};
+use super::{Uses, check_tool, new_case, start_with_wrapper};
 use crate::case::{Case, CaseBounds, Observed, Skip};
 use crate::program::{Binary, EndedProcess, ScratchFolder};
 
@@ -111,38 +111,38 @@ pub(super) fn cases() -> Vec<Case> {
             // What is read may take some twenty times the room of its text.
             let most = if family == Family::Bulk { 400.0 } else { 160.0 };
             let expected = CaseBounds::exit(&RESUMED).within(6.0, most);
-            all.push(case("folder", name, expected, move |goodput| {
-                damage(goodput, Seeds::cached(&seeds, goodput)?, kind, family)
+            all.push(new_case("folder", name, expected, move |goodput| {
+                damage_case(goodput, Seeds::cached(&seeds, goodput)?, kind, family)
             }));
         }
     }
     for (name, folder, file, planted, resume) in PLANTED {
         let seeds = Rc::clone(&seeds);
         let expected = CaseBounds::exit(&[2]).within(6.0, 160.0);
-        all.push(case("folder", name, expected, move |goodput| {
+        all.push(new_case("folder", name, expected, move |goodput| {
             let seeds = Seeds::cached(&seeds, goodput)?;
-            plant(goodput, seeds, &Plant { folder, file, planted, resume })
+            plant_file(goodput, seeds, &Plant { folder, file, planted, resume })
         }));
     }
     all
 }
 
 /// Every mutation of one family to every file, each followed by every use.
-fn damage(
+fn damage_case(
     goodput: &Binary,
     seeds: &Seeds,
     kind: &FolderKind,
     family: Family,
 ) -> Result<Observed, Skip> {
-    works(ALONE[0], &["-rn", "true"])?;
+    check_tool(ALONE[0], &["-rn", "true"])?;
     let scratch = ScratchFolder::new()?;
     for name in ["other", "shard-1", kind.name] {
-        seeds.copy(name, &scratch.join(name))?;
+        seeds.copy_seed(name, &scratch.join(name))?;
     }
     let folder = scratch.join(kind.name);
     let mine = scratch.join("mine");
     fs::write(&mine, "mine")?;
-    let before = names(scratch.path())?;
+    let before = file_names(scratch.path())?;
     let mut uses = Uses::default();
     for file in kind.files {
         let path = folder.join(file);
@@ -155,23 +155,23 @@ fn damage(
             for words in reads.map(|(_, words)| words).chain(kind.uses) {
                 let ended = run(goodput, scratch.path(), kind.name, words)?;
                 let what = format!("{} of {file}: {}", mutation.name, words.join(" "));
-                uses.add(&what, codes(mutation, file, words), &ended);
+                uses.add_ended(&what, allowed_codes(mutation, file, words), &ended);
                 uses.check(!ended.stderr.contains("Usage:"), || format!("no such use: {what}"));
-                mutation::remove(&scratch.join("out"))?;
+                mutation::remove_path(&scratch.join("out"))?;
             }
             uses.check(fs::read(&mine)? == b"mine", || format!("{} led a write", mutation.name));
-            let after = names(scratch.path())?;
+            let after = file_names(scratch.path())?;
             uses.check(after == before, || format!("{} left {after:?}", mutation.name));
             // Going on with a folder changes it.
-            mutation::remove(&folder)?;
-            seeds.copy(kind.name, &folder)?;
+            mutation::remove_path(&folder)?;
+            seeds.copy_seed(kind.name, &folder)?;
         }
     }
-    Ok(uses.done())
+    Ok(uses.into_observed())
 }
 
 /// What a use may end with. For a required path that is not a plain file, only 2 is right.
-fn codes(mutation: &Mutation, file: &str, words: &[&str]) -> &'static [i32] {
+fn allowed_codes(mutation: &Mutation, file: &str, words: &[&str]) -> &'static [i32] {
     let is_read = matches!(words, ["report" | "audit", ..]);
     match words {
         _ if is_read && mutation.is_not_plain() && NEEDED.contains(&file) => &[2],
@@ -183,11 +183,11 @@ fn codes(mutation: &Mutation, file: &str, words: &[&str]) -> &'static [i32] {
 fn run(goodput: &Binary, at: &Path, folder: &str, words: &[&str]) -> Result<EndedProcess, Skip> {
     let filled: Vec<String> = words.iter().map(|word| word.replace('@', folder)).collect();
     let filled: Vec<&str> = filled.iter().map(String::as_str).collect();
-    Ok(start_under(goodput, at, &ALONE, &filled)?.wait(10.0)?)
+    Ok(start_with_wrapper(goodput, at, &ALONE, &filled)?.wait(10.0)?)
 }
 
 /// What lies in a folder, but for the streams of the processes.
-fn names(folder: &Path) -> Result<Vec<String>, Skip> {
+fn file_names(folder: &Path) -> Result<Vec<String>, Skip> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -240,12 +240,12 @@ const PLANTED: [(&str, &str, &str, &str, &[&str]); 4] = [
 ];
 
 /// The command must not run, whatever is done with the folder, unless it is allowed.
-fn plant(goodput: &Binary, seeds: &Seeds, plant: &Plant) -> Result<Observed, Skip> {
+fn plant_file(goodput: &Binary, seeds: &Seeds, plant: &Plant) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let folder = scratch.join(plant.folder);
-    seeds.copy(plant.folder, &folder)?;
+    seeds.copy_seed(plant.folder, &folder)?;
     for left in ["points", "asks.jsonl", "summary.json", "warm-up"] {
-        mutation::remove(&folder.join(left))?;
+        mutation::remove_path(&folder.join(left))?;
     }
     let path = folder.join(plant.file);
     fs::write(&path, plant.planted.replace('%', &fs::read_to_string(&path)?))?;
@@ -254,15 +254,15 @@ fn plant(goodput: &Binary, seeds: &Seeds, plant: &Plant) -> Result<Observed, Ski
     for words in READS {
         run(goodput, scratch.path(), plant.folder, words)?;
         uses.check(!ran.exists(), || format!("`{}` ran the command", words.join(" ")));
-        mutation::remove(&scratch.join("out"))?;
+        mutation::remove_path(&scratch.join("out"))?;
     }
     let ended = run(goodput, scratch.path(), plant.folder, plant.resume)?;
-    uses.add("resume", &[2], &ended);
+    uses.add_ended("resume", &[2], &ended);
     uses.check(!ran.exists(), || "it ran".to_owned());
     uses.check(ended.stderr.contains("touch PLANTED"), || format!("not shown: {}", ended.stderr));
     // That it runs when it is allowed shows that it was in the right place.
     run(goodput, scratch.path(), plant.folder, &[plant.resume, &["--allow-commands"]].concat())?;
     let is_live = ran.exists();
     uses.check(is_live, || "the planted command cannot be run".to_owned());
-    Ok(uses.done())
+    Ok(uses.into_observed())
 }

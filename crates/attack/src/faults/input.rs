@@ -7,7 +7,7 @@ use std::process::Command;
 
 use goodput_model::random::{Domain, RandomStream};
 
-use super::{MOCK, SHORT, case};
+use super::{MOCK, SHORT, new_case};
 use crate::case::{Case, CaseBounds, Observed, Skip};
 use crate::program::{Binary, RunningProcess, ScratchFolder};
 
@@ -57,24 +57,26 @@ const FILES: [OddFile; 22] = [
         fs::write(f, [9e15, -5.0, 1e308].map(|t| format!("{{\"timestamp\":{t:e},\"input_length\":8,\"output_length\":1,\"hash_ids\":[]}}\n")).concat())
     }),
     ("trace with a line of 80 MB", TRACE, &[2], (10.0, 300.0), |f| {
-        long_line(f, "{\"timestamp\":0,\"x\":\"")
+        write_long_line(f, "{\"timestamp\":0,\"x\":\"")
     }),
     ("trace that is deep", TRACE, &[2], (6.0, 160.0), |f| fs::write(f, "[".repeat(4 << 20))),
     ("dataset with a line of 80 MB", DATASET, &[2], (10.0, 300.0), |f| {
-        long_line(f, "{\"prompt\":\"")
+        write_long_line(f, "{\"prompt\":\"")
     }),
     ("dataset that is deep", DATASET, &[2], (6.0, 160.0), |f| {
         fs::write(f, "{\"a\":".repeat(1 << 20))
     }),
-    ("dataset of random bytes", DATASET, &[0, 2], (6.0, 160.0), random_bytes),
+    ("dataset of random bytes", DATASET, &[0, 2], (6.0, 160.0), write_random_bytes),
     ("dataset is Parquet, cut", DATASET, &[2], (6.0, 160.0), |f| {
         fs::write(f, b"PAR1\x15\x04\x15\x10\x15\x14")
     }),
     ("dataset is Parquet with a huge footer", DATASET, &[2], (6.0, 160.0), |f| {
         fs::write(f, b"PAR1\xff\xff\xff\x7fPAR1")
     }),
-    ("CSV of 200,000 columns", STATS, &[0, 2], (6.0, 300.0), |f| columns(f)),
-    ("CSV as a dataset of 200,000 columns", DATASET, &[0, 2], (6.0, 300.0), |f| columns(f)),
+    ("CSV of 200,000 columns", STATS, &[0, 2], (6.0, 300.0), |f| write_many_columns(f)),
+    ("CSV as a dataset of 200,000 columns", DATASET, &[0, 2], (6.0, 300.0), |f| {
+        write_many_columns(f)
+    }),
     ("texts in place of numbers", STATS, &[0, 2], (6.0, 160.0), |f| {
         fs::write(f, "nan\ninf\n-inf\n1e999\n-0\n1e-400\n")
     }),
@@ -93,7 +95,7 @@ const FILES: [OddFile; 22] = [
     ("traffic of odd rates", TRAFFIC, &[2], (6.0, 160.0), |f| {
         fs::write(f, "hour,rps\n0,1e308\n1,nan\n2,-1\n")
     }),
-    ("profile of random bytes", PROFILE, &[2], (6.0, 160.0), random_bytes),
+    ("profile of random bytes", PROFILE, &[2], (6.0, 160.0), write_random_bytes),
     ("tokenizer that is deep", TOKENIZER, &[2], (6.0, 160.0), |f| {
         fs::write(f, "{\"model\":".repeat(1 << 20))
     }),
@@ -129,9 +131,9 @@ pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, words, codes, (seconds, mebibytes), write) in FILES {
         let expected = CaseBounds::exit(codes).within(seconds, mebibytes);
-        all.push(case("input", name, expected, move |goodput| {
+        all.push(new_case("input", name, expected, move |goodput| {
             let scratch = ScratchFolder::new()?;
-            write(&scratch.join(input(words)))?;
+            write(&scratch.join(input_name(words)))?;
             let ended = goodput.run(scratch.path(), words, 20.0)?;
             let mut observed = Observed::from_process(&ended);
             // An error names the file: it was read, and the verb was not misspelt.
@@ -149,25 +151,25 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     for (name, make) in places {
         let expected = CaseBounds::exit(&[2]).within(6.0, 160.0);
-        all.push(case("input", format!("{name} to every reader"), expected, move |goodput| {
-            readers(goodput, make)
+        all.push(new_case("input", format!("{name} to every reader"), expected, move |goodput| {
+            read_hostile_input(goodput, make)
         }));
     }
     let expected = CaseBounds::exit(&[2]).within(6.0, 160.0);
-    all.push(case("input", "numbers on the command line", expected, numbers));
+    all.push(new_case("input", "numbers on the command line", expected, read_odd_numbers));
     let expected = CaseBounds::exit(&[2]).within(6.0, 200.0);
-    all.push(case("input", "rate of 1e300", expected, |goodput| one(goodput, "1e300")));
+    all.push(new_case("input", "rate of 1e300", expected, |goodput| run_at_rate(goodput, "1e300")));
     let expected = CaseBounds::exit(&[0, 3, 5]).within(10.0, 160.0);
-    all.push(case("input", "plan that names another key", expected, other_key));
+    all.push(new_case("input", "plan that names another key", expected, use_other_key));
     all
 }
 
 /// The file that a use reads.
-fn input(words: &[&'static str]) -> &'static str {
+fn input_name(words: &[&'static str]) -> &'static str {
     words.iter().find(|word| word.contains("input")).copied().unwrap_or("input")
 }
 
-fn long_line(path: &Path, begin: &str) -> std::io::Result<()> {
+fn write_long_line(path: &Path, begin: &str) -> std::io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(begin.as_bytes())?;
     let piece = vec![b'a'; 1 << 20];
@@ -177,43 +179,43 @@ fn long_line(path: &Path, begin: &str) -> std::io::Result<()> {
     file.write_all(b"\"}\n")
 }
 
-fn random_bytes(path: &Path) -> std::io::Result<()> {
+fn write_random_bytes(path: &Path) -> std::io::Result<()> {
     let mut random = RandomStream::new(5, Domain::Sampling, 0);
-    let bytes: Vec<u8> = (0..1 << 18).flat_map(|_| random.bits().to_le_bytes()).collect();
+    let bytes: Vec<u8> = (0..1 << 18).flat_map(|_| random.next_bits().to_le_bytes()).collect();
     fs::write(path, bytes)
 }
 
-fn columns(path: &Path) -> std::io::Result<()> {
+fn write_many_columns(path: &Path) -> std::io::Result<()> {
     let names: Vec<String> = (0..200_000).map(|n| format!("c{n}")).collect();
     fs::write(path, format!("{}\n{}\n", names.join(","), vec!["1"; 200_000].join(",")))
 }
 
 /// One path that is not a plain file, given to every verb that takes a path.
-fn readers(goodput: &Binary, make: Make) -> Result<Observed, Skip> {
+fn read_hostile_input(goodput: &Binary, make: Make) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     make(&scratch.join("input"))?;
     make(&scratch.join("input.toml"))?;
     let mut uses = super::Uses::default();
     for words in READERS {
         let ended = goodput.run(scratch.path(), words, 10.0)?;
-        uses.add(&words.join(" "), &[2], &ended);
+        uses.add_ended(&words.join(" "), &[2], &ended);
         uses.check(!ended.stderr.contains("Usage:"), || format!("no such use: {words:?}"));
     }
-    Ok(uses.done())
+    Ok(uses.into_observed())
 }
 
-fn numbers(goodput: &Binary) -> Result<Observed, Skip> {
+fn read_odd_numbers(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let mut uses = super::Uses::default();
     for (name, words) in NUMBERS {
         let ended = goodput.run(scratch.path(), &[&["run", MOCK], words].concat(), 10.0)?;
-        uses.add(name, &[2], &ended);
+        uses.add_ended(name, &[2], &ended);
     }
-    Ok(uses.done())
+    Ok(uses.into_observed())
 }
 
 /// A rate that no clock can space.
-fn one(goodput: &Binary, rate: &str) -> Result<Observed, Skip> {
+fn run_at_rate(goodput: &Binary, rate: &str) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let words = ["run", MOCK, "--rate", rate, "--duration", "1s", "--timeout", "1s"];
     let ended = goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 15.0)?;
@@ -221,13 +223,15 @@ fn one(goodput: &Binary, rate: &str) -> Result<Observed, Skip> {
 }
 
 /// Where a file chooses the variable and the host, that is said before the first request.
-fn other_key(goodput: &Binary) -> Result<Observed, Skip> {
+fn use_other_key(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let words = ["run", MOCK, "--rate", "20", "--duration", "200ms", "--out", "run"];
     goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 15.0)?;
     let plan = fs::read_to_string(scratch.join("run/plan.toml"))?;
-    let host =
-        super::peer::ScriptedServer::start(|_, line| line.answer("application/json", "{}"), "")?;
+    let host = super::peer::ScriptedServer::start(
+        |_, line| line.send_answer("application/json", "{}"),
+        "",
+    )?;
     let plan = plan.replace(MOCK, &host.url()).replace("OPENAI_API_KEY", "OTHER_SECRET");
     fs::write(scratch.join("evil.toml"), plan)?;
     let words = ["run", "--plan", "evil.toml", "--quiet", "--out", "again"];

@@ -6,11 +6,13 @@ use std::time::Duration;
 use goodput_clock::pause;
 use rustix::process::Signal;
 
-use super::case;
+use super::new_case;
 use super::peer::Engine;
-use super::{MEASURED, SHORT, classes, number, start_under, summary, works};
+use super::{
+    MEASURED, SHORT, check_tool, error_classes, number_at, read_summary, start_with_wrapper,
+};
 use crate::case::{Case, CaseBounds, Observed, Skip};
-use crate::program::{Binary, EndedProcess, ScratchFolder, seconds};
+use crate::program::{Binary, EndedProcess, ScratchFolder, seconds_to_nanos};
 
 /// Two namespaces and a link; what happens to the link is in `$FATE`. The server is in the other
 /// namespace, so that only the link is between it and the client.
@@ -48,18 +50,18 @@ pub(super) fn cases() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, fate, codes, least, most) in LINKS {
         let expected = CaseBounds::exit(codes).within(12.0, 160.0);
-        all.push(case("network", name, expected, move |goodput| {
-            linked(goodput, fate, least, most)
+        all.push(new_case("network", name, expected, move |goodput| {
+            run_over_bad_link(goodput, fate, least, most)
         }));
     }
     let measured = CaseBounds::exit(&MEASURED).within(10.0, 160.0);
-    all.push(case("network", "server killed and back", measured, restarted));
+    all.push(new_case("network", "server killed and back", measured, restart_server));
     let void = CaseBounds::exit(&[5]).within(10.0, 160.0);
-    all.push(case("network", "server killed for good", void, killed));
+    all.push(new_case("network", "server killed for good", void, kill_server));
     let nothing = CaseBounds::exit(&[3]).within(8.0, 160.0);
-    all.push(case("network", "backlog full", nothing, backlog_full));
+    all.push(new_case("network", "backlog full", nothing, fill_backlog));
     let refused = CaseBounds::exit(&[3]).within(6.0, 160.0);
-    all.push(case("network", "refused from the first", refused, |goodput| {
+    all.push(new_case("network", "refused from the first", refused, |goodput| {
         let scratch = ScratchFolder::new()?;
         let words = ["run", "http://127.0.0.1:1", "--rate", "20", "--duration", "1s"];
         let ended = goodput.run(scratch.path(), &[&words[..], &SHORT].concat(), 15.0)?;
@@ -72,14 +74,16 @@ pub(super) fn cases() -> Vec<Case> {
 const LOAD: [&str; 8] = ["--rate", "40", "--duration", "3s", "--timeout", "2s", "--json", "--out"];
 
 /// 120 requests, each of them counted once, good or failed for a reason that the network gives.
-fn judged(ended: &EndedProcess, allowed: &[&str]) -> Result<(Observed, f64), Skip> {
-    let found = summary(ended)?;
+fn judge_run(ended: &EndedProcess, allowed: &[&str]) -> Result<(Observed, f64), Skip> {
+    let found = read_summary(ended)?;
     let mut observed = Observed::from_process(ended);
-    observed.classes = classes(&found).into_iter().collect();
-    let (ok, failed) = (number(&found, "/requests/ok"), number(&found, "/requests/failed"));
+    observed.classes = error_classes(&found).into_iter().collect();
+    let (ok, failed) = (number_at(&found, "/requests/ok"), number_at(&found, "/requests/failed"));
     observed.check(ok + failed == 120.0, || format!("{ok} good and {failed} failed of 120"));
-    let odd: Vec<String> =
-        classes(&found).into_iter().filter(|class| !allowed.contains(&class.as_str())).collect();
+    let odd: Vec<String> = error_classes(&found)
+        .into_iter()
+        .filter(|class| !allowed.contains(&class.as_str()))
+        .collect();
     observed.check(odd.is_empty(), || format!("failures of {odd:?}, allowed {allowed:?}"));
     observed.check(failed == 0.0 || found["verdict"] != "valid" || failed <= 1.2, || {
         format!("{failed} failed, and the verdict is valid")
@@ -88,26 +92,31 @@ fn judged(ended: &EndedProcess, allowed: &[&str]) -> Result<(Observed, f64), Ski
     Ok((observed, ok))
 }
 
-fn linked(goodput: &Binary, fate: &str, least: f64, most: f64) -> Result<Observed, Skip> {
-    works("unshare", &["-n", "sh", "-c", "ip link add va type veth peer name vb"])?;
+fn run_over_bad_link(
+    goodput: &Binary,
+    fate: &str,
+    least: f64,
+    most: f64,
+) -> Result<Observed, Skip> {
+    check_tool("unshare", &["-n", "sh", "-c", "ip link add va type veth peer name vb"])?;
     if fate.contains("netem") {
         let probe =
             "ip link add va type veth peer name vb && tc qdisc add dev va root netem loss 1%";
-        works("unshare", &["-n", "sh", "-c", probe])?;
+        check_tool("unshare", &["-n", "sh", "-c", probe])?;
     }
     let scratch = ScratchFolder::new()?;
     let fate = format!("FATE={fate}");
     let wrapper = ["env", &fate, "unshare", "-n", "sh", "-c", LINKED];
     let words = [&["run", "http://10.77.0.2:8000"], &LOAD[..], &["run"], &SHORT].concat();
-    let ended = start_under(goodput, scratch.path(), &wrapper, &words)?.wait(25.0)?;
-    let (mut observed, ok) = judged(&ended, &["connect", "timeout", "cut", "closed"])?;
+    let ended = start_with_wrapper(goodput, scratch.path(), &wrapper, &words)?.wait(25.0)?;
+    let (mut observed, ok) = judge_run(&ended, &["connect", "timeout", "cut", "closed"])?;
     observed
         .check((least..=most).contains(&ok), || format!("{ok} good, expected {least} to {most}"));
     Ok(observed)
 }
 
 /// The process is killed after a second and a new one has its port half a second later.
-fn restarted(goodput: &Binary) -> Result<Observed, Skip> {
+fn restart_server(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let (url, address) = (engine.url(), engine.address.clone());
@@ -115,10 +124,10 @@ fn restarted(goodput: &Binary) -> Result<Observed, Skip> {
     let running = goodput.start(scratch.path(), "run", &words)?;
     engine.wait_for(40, 20.0)?;
     engine.process.stop(Signal::KILL, 5.0)?;
-    pause(seconds(0.5));
-    let again = Engine::on(goodput, scratch.path(), &address, &[])?;
+    pause(seconds_to_nanos(0.5));
+    let again = Engine::start_on(goodput, scratch.path(), &address, &[])?;
     let ended = running.wait(20.0)?;
-    let (mut observed, ok) = judged(&ended, &["connect", "closed", "cut"])?;
+    let (mut observed, ok) = judge_run(&ended, &["connect", "closed", "cut"])?;
     observed.check(observed.classes.contains("connect"), || "nothing was refused".to_owned());
     observed.check((70.0..115.0).contains(&ok), || format!("{ok} good, about 99 expected"));
     let later = again.requests()?;
@@ -126,7 +135,7 @@ fn restarted(goodput: &Binary) -> Result<Observed, Skip> {
     Ok(observed)
 }
 
-fn killed(goodput: &Binary) -> Result<Observed, Skip> {
+fn kill_server(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let engine = Engine::start(goodput, scratch.path(), &[])?;
     let url = engine.url();
@@ -134,12 +143,12 @@ fn killed(goodput: &Binary) -> Result<Observed, Skip> {
     let running = goodput.start(scratch.path(), "run", &words)?;
     engine.wait_for(40, 20.0)?;
     engine.process.stop(Signal::KILL, 5.0)?;
-    let (observed, _) = judged(&running.wait(20.0)?, &["connect", "closed", "cut"])?;
+    let (observed, _) = judge_run(&running.wait(20.0)?, &["connect", "closed", "cut"])?;
     Ok(observed)
 }
 
 /// A listener that never accepts, and whose queue is full: connections do not open.
-fn backlog_full(goodput: &Binary) -> Result<Observed, Skip> {
+fn fill_backlog(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

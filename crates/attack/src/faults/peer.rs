@@ -12,7 +12,7 @@ use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
 use crate::case::Skip;
-use crate::program::{Binary, RunningProcess, seconds};
+use crate::program::{Binary, RunningProcess, seconds_to_nanos};
 
 /// No scripted connection lasts longer, whatever the other end does.
 const LONGEST_S: f64 = 40.0;
@@ -25,10 +25,10 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn start(goodput: &Binary, folder: &Path, args: &[&str]) -> Result<Self, Skip> {
-        Self::on(goodput, folder, "127.0.0.1:0", args)
+        Self::start_on(goodput, folder, "127.0.0.1:0", args)
     }
 
-    pub(super) fn on(
+    pub(super) fn start_on(
         goodput: &Binary,
         folder: &Path,
         listen: &str,
@@ -47,7 +47,7 @@ impl Engine {
 
     /// How many requests came.
     pub(super) fn requests(&self) -> Result<u64, Skip> {
-        let page = get(&self.address, "/metrics")?;
+        let page = http_get(&self.address, "/metrics")?;
         let count = |line: &str| {
             line.strip_prefix("mock_requests_total")?.split(' ').nth(1)?.parse::<f64>().ok()
         };
@@ -57,7 +57,7 @@ impl Engine {
 
     /// Waits until this number of requests came.
     pub(super) fn wait_for(&self, requests: u64, limit_s: f64) -> Result<(), Skip> {
-        let end = now() + seconds(limit_s);
+        let end = now() + seconds_to_nanos(limit_s);
         while self.requests()? < requests {
             if now() > end {
                 return Err(Skip::Broken(format!("fewer than {requests} requests came")));
@@ -69,7 +69,7 @@ impl Engine {
 }
 
 /// One page, whole, with its head.
-pub(super) fn get(address: &str, path: &str) -> std::io::Result<String> {
+pub(super) fn http_get(address: &str, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
@@ -114,7 +114,7 @@ impl ScriptedServer {
                 if common.is_over.load(Ordering::Relaxed) {
                     return;
                 }
-                let end = now() + seconds(LONGEST_S);
+                let end = now() + seconds_to_nanos(LONGEST_S);
                 let shared = Arc::clone(&common);
                 let mut line = HostConnection { stream, shared, end, elsewhere: elsewhere.clone() };
                 // A client that leaves ends its connection; that is not a fault of the attack.
@@ -129,12 +129,12 @@ impl ScriptedServer {
     }
 
     /// Bytes of scripts that were sent.
-    pub(super) fn sent(&self) -> u64 {
+    pub(super) fn sent_bytes(&self) -> u64 {
         self.shared.sent.load(Ordering::Relaxed)
     }
 
     /// The heads that came.
-    pub(super) fn heads(&self) -> Vec<String> {
+    pub(super) fn request_heads(&self) -> Vec<String> {
         self.shared.heads.lock().map(|heads| heads.clone()).unwrap_or_default()
     }
 }
@@ -151,7 +151,7 @@ impl HostConnection {
     fn serve(&mut self, script: Script) -> std::io::Result<()> {
         self.stream.set_read_timeout(Some(Duration::from_secs(10)))?;
         self.stream.set_write_timeout(Some(Duration::from_secs(10)))?;
-        let head = self.head()?;
+        let head = self.read_head()?;
         if let Ok(mut heads) = self.shared.heads.lock() {
             heads.push(head.clone());
         }
@@ -159,7 +159,7 @@ impl HostConnection {
     }
 
     /// Reads a head and the body behind it.
-    fn head(&mut self) -> std::io::Result<String> {
+    fn read_head(&mut self) -> std::io::Result<String> {
         let mut bytes = Vec::new();
         let mut piece = [0; 16 << 10];
         loop {
@@ -190,7 +190,7 @@ impl HostConnection {
     }
 
     /// An answer with status 200 and this body.
-    pub(super) fn answer(&mut self, kind: &str, body: &str) -> std::io::Result<()> {
+    pub(super) fn send_answer(&mut self, kind: &str, body: &str) -> std::io::Result<()> {
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
             body.len()

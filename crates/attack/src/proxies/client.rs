@@ -9,12 +9,14 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::process::Signal;
 
 use super::peer::{
-    OriginServer, ReceivedBytes, crowd, exchange, find, half_close, listen, request_length,
-    write_until,
+    OriginServer, ReceivedBytes, find_bytes, open_many, read_until, request_length,
+    send_and_receive, shut_down_writes, write_until,
 };
-use super::stand::{BODY, CHAT, SOON_S, Stand, ask, case, good_answer, good_origin, rest};
+use super::stand::{
+    BODY, CHAT, SOON_S, Stand, good_answer, good_origin, new_case, post_request, sleep_ms,
+};
 use crate::case::{Case, CaseBounds, Observed, Skip};
-use crate::program::{Binary, seconds};
+use crate::program::{Binary, seconds_to_nanos};
 
 const HEALTH: &[u8] = b"GET /goodput/health HTTP/1.0\r\nhost: h\r\n\r\n";
 
@@ -179,18 +181,23 @@ fn whole_requests(mut bytes: &[u8], host: &str) -> Result<Vec<String>, String> {
 }
 
 /// Sends a request that two servers could read differently; what arrives is one request, or none.
-fn smuggle(goodput: &Binary, request: &str, status: u16, most: usize) -> Result<Observed, Skip> {
+fn send_smuggled(
+    goodput: &Binary,
+    request: &str,
+    status: u16,
+    most: usize,
+) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
-    let said = exchange(stand.address, request.replace("{HIDDEN}", HIDDEN).as_bytes(), 0.7);
-    let faults = stand.bystanders(1);
+    let said = send_and_receive(stand.address, request.replace("{HIDDEN}", HIDDEN).as_bytes(), 0.7);
+    let faults = stand.check_bystanders(1);
     let mut observed = stand.end_recording(Signal::INT, Some(1))?;
     observed.faults.extend(faults);
     observed.check(status == 0 || said.status() == Some(status), || said.text());
     let answers = said.first.windows(9).filter(|part| part == b"HTTP/1.1 ").count();
     observed.check(answers <= 1, || format!("{answers} answers to one request"));
     let mut arrived = 0;
-    for heard in origin.heard() {
+    for heard in origin.received_requests() {
         match whole_requests(&heard, &origin.address.to_string()) {
             Ok(requests) => {
                 arrived += requests.iter().filter(|line| line.contains(" /x ")).count();
@@ -205,14 +212,14 @@ fn smuggle(goodput: &Binary, request: &str, status: u16, most: usize) -> Result<
 }
 
 /// A crowd that has sent this much; a new client and the health path are answered all the same.
-fn idle(goodput: &Binary, count: usize, each: &[u8]) -> Result<Observed, Skip> {
+fn open_idle_connections(goodput: &Binary, count: usize, each: &[u8]) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
-    let crowd = crowd(stand.address, count, each)?;
+    let crowd = open_many(stand.address, count, each)?;
     // A connection that has not asked yet counts as idle after a second.
-    rest(1_200);
-    let health = exchange(stand.address, HEALTH, SOON_S);
-    let faults: Vec<String> = (0..3).filter_map(|_| stand.bystander(SOON_S)).collect();
+    sleep_ms(1_200);
+    let health = send_and_receive(stand.address, HEALTH, SOON_S);
+    let faults: Vec<String> = (0..3).filter_map(|_| stand.check_bystander(SOON_S)).collect();
     let mut observed = stand.end_recording(Signal::INT, Some(3))?;
     observed.faults.extend(faults);
     observed.check(health.status() == Some(200), || format!("health: {}", health.text()));
@@ -221,22 +228,22 @@ fn idle(goodput: &Binary, count: usize, each: &[u8]) -> Result<Observed, Skip> {
 }
 
 /// Heads that come a byte at a time: after 10 s they are closed, and no other client waits.
-fn slow_heads(goodput: &Binary) -> Result<Observed, Skip> {
+fn send_slow_heads(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let (begin, mut faults) = (now(), Vec::new());
-    let mut slow = crowd(stand.address, 100, b"GET /x HTTP/1.1\r\nhost: h\r\n")?;
-    while now() < begin + seconds(11.5) {
+    let mut slow = open_many(stand.address, 100, b"GET /x HTTP/1.1\r\nhost: h\r\n")?;
+    while now() < begin + seconds_to_nanos(11.5) {
         for stream in &mut slow {
             let _ = stream.write(b"x");
         }
-        faults.extend(stand.bystanders(1));
-        rest(500);
+        faults.extend(stand.check_bystanders(1));
+        sleep_ms(500);
     }
     let mut ends = 0;
     for stream in &slow {
         let mut said = ReceivedBytes::default();
-        listen(stream, &mut said, now() + seconds(0.1));
+        read_until(stream, &mut said, now() + seconds_to_nanos(0.1));
         ends += usize::from(said.is_over);
     }
     let mut observed = stand.end_recording(Signal::TERM, None)?;
@@ -246,10 +253,12 @@ fn slow_heads(goodput: &Binary) -> Result<Observed, Skip> {
 }
 
 /// A client that goes on sending these pieces, next to good ones.
-fn endless(goodput: &Binary, begin: &'static str, piece: &[u8]) -> Result<Observed, Skip> {
+fn send_endless(goodput: &Binary, begin: &'static str, piece: &[u8]) -> Result<Observed, Skip> {
     let origin = OriginServer::start(|visitor| {
-        while let Some(path) = visitor.request() {
-            visitor.say(if path.ends_with(CHAT) { good_answer() } else { Vec::new() }.as_slice());
+        while let Some(path) = visitor.read_request() {
+            visitor.send_bytes(
+                if path.ends_with(CHAT) { good_answer() } else { Vec::new() }.as_slice(),
+            );
         }
     })?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
@@ -257,11 +266,11 @@ fn endless(goodput: &Binary, begin: &'static str, piece: &[u8]) -> Result<Observ
     let hostile = std::thread::spawn(move || {
         let mut stream = TcpStream::connect(address)?;
         stream.write_all(begin.as_bytes())?;
-        write_until(&mut stream, now() + seconds(1.0), |_| piece.clone());
+        write_until(&mut stream, now() + seconds_to_nanos(1.0), |_| piece.clone());
         std::io::Result::Ok(())
     });
-    rest(100);
-    let faults = stand.bystanders(4);
+    sleep_ms(100);
+    let faults = stand.check_bystanders(4);
     let _ = hostile.join();
     let mut observed = stand.end_recording(Signal::INT, Some(4))?;
     observed.faults.extend(faults);
@@ -269,11 +278,11 @@ fn endless(goodput: &Binary, begin: &'static str, piece: &[u8]) -> Result<Observ
 }
 
 /// A body longer than what is looked at: it passes, and the trace says that it is missing (exit 5).
-fn long_body(goodput: &Binary) -> Result<Observed, Skip> {
+fn send_long_body(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
-    let said = exchange(stand.address, &ask(CHAT, &"x".repeat(40 << 20)), 10.0);
-    let faults = stand.bystanders(1);
+    let said = send_and_receive(stand.address, &post_request(CHAT, &"x".repeat(40 << 20)), 10.0);
+    let faults = stand.check_bystanders(1);
     let mut observed = stand.end_recording(Signal::INT, Some(2))?;
     observed.faults.extend(faults);
     observed.check(said.status() == Some(200), || said.text());
@@ -289,23 +298,23 @@ enum Leaves {
 }
 
 /// The upstream answers without end, and the client leaves, or does not read.
-fn leaving(goodput: &Binary, leaves: Leaves) -> Result<Observed, Skip> {
+fn leave_early(goodput: &Binary, leaves: Leaves) -> Result<Observed, Skip> {
     let origin = OriginServer::start(|visitor| {
-        while let Some(path) = visitor.request() {
+        while let Some(path) = visitor.read_request() {
             if path.starts_with("/bad") {
-                visitor.say(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
+                visitor.send_bytes(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
                 return visitor.flood(b"data: {\"choices\":[]}\n\n");
             }
-            visitor.say(&good_answer());
+            visitor.send_bytes(&good_answer());
         }
     })?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let idle = origin.open.load(Ordering::SeqCst);
-    let mut streams = crowd(stand.address, 20, &ask(&format!("/bad{CHAT}"), BODY))?;
-    rest(400);
+    let mut streams = open_many(stand.address, 20, &post_request(&format!("/bad{CHAT}"), BODY))?;
+    sleep_ms(400);
     for stream in &streams {
         match leaves {
-            Leaves::HalfClosed => half_close(stream),
+            Leaves::HalfClosed => shut_down_writes(stream),
             Leaves::Reset => {
                 let _ = set_socket_linger(stream, Some(std::time::Duration::ZERO));
             }
@@ -315,8 +324,8 @@ fn leaving(goodput: &Binary, leaves: Leaves) -> Result<Observed, Skip> {
     if matches!(leaves, Leaves::Reset) {
         streams.clear();
     }
-    let faults = stand.bystanders(4);
-    rest(300);
+    let faults = stand.check_bystanders(4);
+    sleep_ms(300);
     // Of good ones a connection may be kept.
     let open = origin.open.load(Ordering::SeqCst);
     let mut observed = stand.end_recording(Signal::TERM, Some(24))?;
@@ -328,24 +337,24 @@ fn leaving(goodput: &Binary, leaves: Leaves) -> Result<Observed, Skip> {
 }
 
 /// A model's name, a session and a role that would draw on a terminal or in a page.
-fn odd_names(goodput: &Binary) -> Result<Observed, Skip> {
+fn use_odd_names(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &["--session-header", "x-talk"])?;
     let odd = r"\u001b[31m<script>alert(1)</script> Quetzalcoatl";
     let body = format!(
         r#"{{"model":"{odd}","user":"{odd}","messages":[{{"role":"{odd}","content":"{odd}"}}],"stop":["{odd}"]}}"#
     );
-    let said = exchange(stand.address, &ask(CHAT, &body), SOON_S);
-    let deep = exchange(stand.address, &ask(CHAT, &"[".repeat(1 << 20)), SOON_S);
+    let said = send_and_receive(stand.address, &post_request(CHAT, &body), SOON_S);
+    let deep = send_and_receive(stand.address, &post_request(CHAT, &"[".repeat(1 << 20)), SOON_S);
     let (mut observed, _, scratch) = stand.end(Signal::INT)?;
     let trace = std::fs::read(scratch.join("trace.jsonl"))?;
-    observed.check(find(&trace, b"script").is_none(), || "markup is in the trace".to_owned());
+    observed.check(find_bytes(&trace, b"script").is_none(), || "markup is in the trace".to_owned());
     observed.check(said.status() == Some(200) && deep.status() == Some(200), || said.text());
     Ok(observed)
 }
 
 /// Listening for everybody must be meant.
-fn exposed(goodput: &Binary, args: &[&str]) -> Result<Observed, Skip> {
+fn start_exposed(goodput: &Binary, args: &[&str]) -> Result<Observed, Skip> {
     let scratch = crate::program::ScratchFolder::new()?;
     let ended = goodput.run(scratch.path(), args, 5.0)?;
     let mut observed = Observed::from_process(&ended);
@@ -362,8 +371,8 @@ fn smuggling_cases(bound: &CaseBounds) -> impl Iterator<Item = Case> {
         LINES.iter().map(|&(name, line, status, most)| (name, line.to_owned(), status, most));
     let bound = bound.clone();
     disguised.chain(lines).map(move |(name, request, status, most)| {
-        case("proxy/client", format!("smuggle-{name}"), bound.clone(), move |goodput| {
-            smuggle(goodput, &request, status, most)
+        new_case("proxy/client", format!("smuggle-{name}"), bound.clone(), move |goodput| {
+            send_smuggled(goodput, &request, status, most)
         })
     })
 }
@@ -411,57 +420,67 @@ fn exposure_cases() -> impl Iterator<Item = Case> {
     ];
     let bound = CaseBounds::exit(&[2]).within(2.0, 96.0);
     rows.into_iter().map(move |(name, args)| {
-        case("proxy/client", name, bound.clone(), move |goodput| exposed(goodput, args))
+        new_case("proxy/client", name, bound.clone(), move |goodput| start_exposed(goodput, args))
     })
 }
 
 pub(super) fn cases() -> Vec<Case> {
     let bound = CaseBounds::exit(&[0]).within(4.0, 96.0);
     let new = |name, expected: &CaseBounds, attack: fn(&Binary) -> Result<Observed, Skip>| {
-        case("proxy/client", name, expected.clone(), attack)
+        new_case("proxy/client", name, expected.clone(), attack)
     };
     let body = "POST /x HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n";
     let head = "GET /x HTTP/1.1\r\nhost: h\r\n";
     let others = [
-        new("idle-silent-5000", &bound, |goodput| idle(goodput, 5_000, b"")),
-        new("idle-half-head-5000", &bound, |goodput| idle(goodput, 5_000, b"GET / HTTP/1.1\r\n")),
+        new("idle-silent-5000", &bound, |goodput| open_idle_connections(goodput, 5_000, b"")),
+        new("idle-half-head-5000", &bound, |goodput| {
+            open_idle_connections(goodput, 5_000, b"GET / HTTP/1.1\r\n")
+        }),
         new("idle-kept-5000", &bound, |goodput| {
-            idle(goodput, 5_000, b"GET /goodput/health HTTP/1.1\r\nhost: h\r\n\r\n")
+            open_idle_connections(
+                goodput,
+                5_000,
+                b"GET /goodput/health HTTP/1.1\r\nhost: h\r\n\r\n",
+            )
         }),
-        new("slow-heads", &bound, slow_heads),
+        new("slow-heads", &bound, send_slow_heads),
         new("slow-bodies", &bound, |goodput| {
-            idle(goodput, 300, b"POST /x HTTP/1.1\r\nhost: h\r\ncontent-length: 100\r\n\r\n{")
+            open_idle_connections(
+                goodput,
+                300,
+                b"POST /x HTTP/1.1\r\nhost: h\r\ncontent-length: 100\r\n\r\n{",
+            )
         }),
-        case("proxy/client", "endless-head", bound.clone(), move |goodput| {
-            endless(goodput, head, b"x: y\r\n")
+        new_case("proxy/client", "endless-head", bound.clone(), move |goodput| {
+            send_endless(goodput, head, b"x: y\r\n")
         }),
-        case("proxy/client", "endless-line", bound.clone(), move |goodput| {
-            endless(goodput, head, b"yyyyyyyy")
+        new_case("proxy/client", "endless-line", bound.clone(), move |goodput| {
+            send_endless(goodput, head, b"yyyyyyyy")
         }),
-        case("proxy/client", "endless-blank-lines", bound.clone(), |goodput| {
-            endless(goodput, "", b"\r\n")
+        new_case("proxy/client", "endless-blank-lines", bound.clone(), |goodput| {
+            send_endless(goodput, "", b"\r\n")
         }),
-        case("proxy/client", "endless-chunks", bound.clone(), move |goodput| {
-            endless(goodput, body, b"1\r\nx\r\n")
+        new_case("proxy/client", "endless-chunks", bound.clone(), move |goodput| {
+            send_endless(goodput, body, b"1\r\nx\r\n")
         }),
-        case("proxy/client", "endless-chunk-line", bound.clone(), move |goodput| {
-            endless(goodput, body, b"1;xxxxxx")
+        new_case("proxy/client", "endless-chunk-line", bound.clone(), move |goodput| {
+            send_endless(goodput, body, b"1;xxxxxx")
         }),
-        case("proxy/client", "endless-trailers", bound.clone(), move |goodput| {
-            endless(
+        new_case("proxy/client", "endless-trailers", bound.clone(), move |goodput| {
+            send_endless(
                 goodput,
                 "POST /x HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n0\r\n",
                 b"x: y\r\n",
             )
         }),
-        case("proxy/client", "endless-pipelined", bound.clone(), |goodput| {
-            endless(goodput, "", b"GET /goodput/health HTTP/1.1\r\nhost: h\r\n\r\n")
+        new_case("proxy/client", "endless-pipelined", bound.clone(), |goodput| {
+            send_endless(goodput, "", b"GET /goodput/health HTTP/1.1\r\nhost: h\r\n\r\n")
         }),
-        new("body-of-40-mib", &CaseBounds::exit(&[5]).within(4.0, 96.0), long_body),
-        new("half-closed", &bound, |goodput| leaving(goodput, Leaves::HalfClosed)),
-        new("reset-in-an-answer", &bound, |goodput| leaving(goodput, Leaves::Reset)),
-        new("reads-nothing", &bound, |goodput| leaving(goodput, Leaves::ReadsNothing)),
-        new("odd-names", &bound, odd_names),
+        new("body-of-40-mib", &CaseBounds::exit(&[5]).within(4.0, 96.0), send_long_body),
+        new("half-closed", &bound, |goodput| leave_early(goodput, Leaves::HalfClosed)),
+        new("reset-in-an-answer", &bound, |goodput| leave_early(goodput, Leaves::Reset)),
+        new("reads-nothing", &bound, |goodput| leave_early(goodput, Leaves::ReadsNothing)),
+        new("odd-names", &bound, use_odd_names),
     ];
     smuggling_cases(&bound).chain(others).chain(exposure_cases()).collect()
 }

@@ -7,12 +7,13 @@ use goodput_clock::now;
 use rustix::process::Signal;
 
 use super::peer::write_until;
-use super::stand::{Stand, case, good_origin, rest};
+use super::stand::{Stand, good_origin, new_case, sleep_ms};
 use super::upstream2::{
-    CONTINUATION, DATA, HEADERS, PING, PREFACE, PRIORITY, RESET, SETTINGS, WINDOW, bomb, frame,
+    CONTINUATION, DATA, HEADERS, PING, PREFACE, PRIORITY, RESET, SETTINGS, WINDOW, header_bomb,
+    http2_frame,
 };
 use crate::case::{Case, CaseBounds, Observed, Skip};
-use crate::program::{Binary, seconds};
+use crate::program::{Binary, seconds_to_nanos};
 
 /// GET http://h/, and POST.
 const GET: [u8; 6] = [0x82, 0x86, 0x84, 0x41, 1, b'h'];
@@ -25,64 +26,83 @@ const MANY: u32 = 64;
 type Piece = fn(u32) -> Vec<u8>;
 
 /// The same frame many times, whatever the number.
-fn many(frame: &[u8]) -> Vec<u8> {
+fn repeat_frame(frame: &[u8]) -> Vec<u8> {
     frame.repeat(MANY as usize)
 }
 
 /// For each stream of the piece.
-fn streams(number: u32, of: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+fn frames_per_stream(number: u32, of: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
     (number * MANY..(number + 1) * MANY).flat_map(|stream| of(2 * stream + 1)).collect()
 }
 
 /// A request once, and then these.
-fn behind(number: u32, head: &[u8], again: &[u8]) -> Vec<u8> {
-    if number == 0 { head.to_vec() } else { many(again) }
+fn stream_with_repeats(number: u32, head: &[u8], again: &[u8]) -> Vec<u8> {
+    if number == 0 { head.to_vec() } else { repeat_frame(again) }
 }
 
 const FLOODS: &[(&str, Piece)] = &[
     ("h2-rapid-reset", |number| {
-        streams(number, |stream| {
-            [frame(HEADERS, 5, stream, &GET), frame(RESET, 0, stream, &[0, 0, 0, 8])].concat()
+        frames_per_stream(number, |stream| {
+            [http2_frame(HEADERS, 5, stream, &GET), http2_frame(RESET, 0, stream, &[0, 0, 0, 8])]
+                .concat()
         })
     }),
     ("h2-continuation-full", |number| {
-        behind(number, &frame(HEADERS, 0, 1, &GET), &frame(CONTINUATION, 0, 1, &[0x84; 1_000]))
+        stream_with_repeats(
+            number,
+            &http2_frame(HEADERS, 0, 1, &GET),
+            &http2_frame(CONTINUATION, 0, 1, &[0x84; 1_000]),
+        )
     }),
     ("h2-continuation-empty", |number| {
-        behind(number, &frame(HEADERS, 0, 1, &GET), &frame(CONTINUATION, 0, 1, &[]))
+        stream_with_repeats(
+            number,
+            &http2_frame(HEADERS, 0, 1, &GET),
+            &http2_frame(CONTINUATION, 0, 1, &[]),
+        )
     }),
-    ("h2-settings", |_| many(&frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0xff, 0xff]))),
-    ("h2-pings", |_| many(&frame(PING, 0, 0, &[0; 8]))),
-    ("h2-windows", |_| many(&frame(WINDOW, 0, 0, &[0, 0, 0, 1]))),
-    ("h2-window-overflow", |_| many(&frame(WINDOW, 0, 0, &[0x7f, 0xff, 0xff, 0xff]))),
+    ("h2-settings", |_| repeat_frame(&http2_frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0xff, 0xff]))),
+    ("h2-pings", |_| repeat_frame(&http2_frame(PING, 0, 0, &[0; 8]))),
+    ("h2-windows", |_| repeat_frame(&http2_frame(WINDOW, 0, 0, &[0, 0, 0, 1]))),
+    ("h2-window-overflow", |_| repeat_frame(&http2_frame(WINDOW, 0, 0, &[0x7f, 0xff, 0xff, 0xff]))),
     ("h2-priorities", |number| {
-        streams(number, |stream| frame(PRIORITY, 0, stream, &[0, 0, 0, 0, 1]))
+        frames_per_stream(number, |stream| http2_frame(PRIORITY, 0, stream, &[0, 0, 0, 0, 1]))
     }),
     ("h2-empty-data", |number| {
-        behind(number, &frame(HEADERS, 4, 1, &POST), &frame(DATA, 0, 1, &[]))
+        stream_with_repeats(
+            number,
+            &http2_frame(HEADERS, 4, 1, &POST),
+            &http2_frame(DATA, 0, 1, &[]),
+        )
     }),
     ("h2-padding-only", |number| {
-        behind(number, &frame(HEADERS, 4, 1, &POST), &frame(DATA, 8, 1, &[255; 256]))
+        stream_with_repeats(
+            number,
+            &http2_frame(HEADERS, 4, 1, &POST),
+            &http2_frame(DATA, 8, 1, &[255; 256]),
+        )
     }),
     ("h2-header-bombs", |number| {
         let stream = 2 * number + 1;
-        frame(HEADERS, 5, stream, &bomb(&GET))
+        http2_frame(HEADERS, 5, stream, &header_bomb(&GET))
     }),
     ("h2-zero-windows", |number| match number {
-        0 => frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]),
-        1..=4 => streams(number - 1, |stream| frame(HEADERS, 5, stream, &GET)),
+        0 => http2_frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]),
+        1..=4 => frames_per_stream(number - 1, |stream| http2_frame(HEADERS, 5, stream, &GET)),
         _ => Vec::new(),
     }),
-    ("h2-too-many-streams", |number| streams(number, |stream| frame(HEADERS, 4, stream, &POST))),
-    ("h2-unknown-frames", |_| many(&frame(0xbe, 0, 0, &[0; 100]))),
+    ("h2-too-many-streams", |number| {
+        frames_per_stream(number, |stream| http2_frame(HEADERS, 4, stream, &POST))
+    }),
+    ("h2-unknown-frames", |_| repeat_frame(&http2_frame(0xbe, 0, 0, &[0; 100]))),
     ("h2-frame-of-16-mib", |number| match number {
         0 => vec![0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1],
         _ => vec![0; 16 << 10],
     }),
-    ("h2-stream-zero", |_| many(&frame(HEADERS, 5, 0, &GET))),
+    ("h2-stream-zero", |_| repeat_frame(&http2_frame(HEADERS, 5, 0, &GET))),
 ];
 
-fn attack(goodput: &Binary, piece: Piece) -> Result<Observed, Skip> {
+fn flood_proxy(goodput: &Binary, piece: Piece) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let address = stand.address;
@@ -90,18 +110,18 @@ fn attack(goodput: &Binary, piece: Piece) -> Result<Observed, Skip> {
         .map(|_| {
             std::thread::spawn(move || {
                 let mut stream = TcpStream::connect(address)?;
-                stream.write_all(&[PREFACE, &frame(SETTINGS, 0, 0, &[])].concat())?;
-                write_until(&mut stream, now() + seconds(0.9), piece);
+                stream.write_all(&[PREFACE, &http2_frame(SETTINGS, 0, 0, &[])].concat())?;
+                write_until(&mut stream, now() + seconds_to_nanos(0.9), piece);
                 // One that has nothing more to say stays.
-                rest(300);
+                sleep_ms(300);
                 std::io::Result::Ok(())
             })
         })
         .collect();
-    rest(100);
-    let mut faults = stand.bystanders(3);
-    rest(300);
-    faults.extend(stand.bystanders(1));
+    sleep_ms(100);
+    let mut faults = stand.check_bystanders(3);
+    sleep_ms(300);
+    faults.extend(stand.check_bystanders(1));
     let mut observed = stand.end_recording(Signal::INT, Some(4))?;
     observed.faults.extend(faults);
     for flood in floods {
@@ -115,7 +135,9 @@ pub(super) fn cases() -> Vec<Case> {
     let floods = FLOODS.iter();
     floods
         .map(|&(name, piece)| {
-            case("proxy/client", name, bound.clone(), move |goodput| attack(goodput, piece))
+            new_case("proxy/client", name, bound.clone(), move |goodput| {
+                flood_proxy(goodput, piece)
+            })
         })
         .collect()
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rustix::process::Signal;
 
-use super::peer::{ReceivedBytes, crowd, exchange, find};
-use super::stand::{Stand, address, case, good_origin, rest};
+use super::peer::{ReceivedBytes, find_bytes, open_many, send_and_receive};
+use super::stand::{Stand, good_origin, new_case, parse_address, sleep_ms};
 use crate::case::{Case, CaseBounds, Observed, Skip};
 use crate::program::{Binary, ScratchFolder};
 
@@ -18,30 +18,30 @@ const LIMIT_S: f64 = 5.0;
 /// A file outside of what is served.
 const OUTSIDE: &str = "outside-of-the-folder";
 
-fn ui(goodput: &Binary, scratch: ScratchFolder) -> Result<Stand, Skip> {
+fn start_ui(goodput: &Binary, scratch: ScratchFolder) -> Result<Stand, Skip> {
     fs::write(scratch.join("outside.txt"), OUTSIDE)?;
     fs::create_dir_all(scratch.join("runs"))?;
     let args = ["ui", "runs", "--listen", "127.0.0.1:0"];
     Stand::start(goodput, scratch, &args, "results in runs: http://")
 }
 
-fn mock(goodput: &Binary) -> Result<Stand, Skip> {
+fn start_mock(goodput: &Binary) -> Result<Stand, Skip> {
     let args = ["mock", "--profile", "fast", "--listen", "127.0.0.1:0"];
     Stand::start(goodput, ScratchFolder::new()?, &args, "mock engine on http://")
 }
 
-fn get(to: SocketAddr, path: &str, host: &str) -> ReceivedBytes {
+fn http_get(to: SocketAddr, path: &str, host: &str) -> ReceivedBytes {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    exchange(to, request.as_bytes(), LIMIT_S)
+    send_and_receive(to, request.as_bytes(), LIMIT_S)
 }
 
 /// Its own name is answered to, so it serves.
-fn serves(to: SocketAddr, path: &str) -> Option<String> {
-    let said = get(to, path, &to.to_string());
+fn find_serving_fault(to: SocketAddr, path: &str) -> Option<String> {
+    let said = http_get(to, path, &to.to_string());
     (said.status() != Some(200)).then(|| format!("it no longer serves: {}", said.text()))
 }
 
-fn end(stand: Stand, faults: Vec<String>) -> Result<Observed, Skip> {
+fn end_stand(stand: Stand, faults: Vec<String>) -> Result<Observed, Skip> {
     let mut observed = stand.end(Signal::INT)?.0;
     observed.faults.extend(faults);
     Ok(observed)
@@ -65,19 +65,20 @@ const PATHS: &[&str] = &[
     "/?q=%25%27%22%3Cscript%3E&skip=18446744073709551616&kind=../../",
 ];
 
-fn ui_paths(goodput: &Binary) -> Result<Observed, Skip> {
-    let stand = ui(goodput, ScratchFolder::new()?)?;
+fn attack_ui_paths(goodput: &Binary) -> Result<Observed, Skip> {
+    let stand = start_ui(goodput, ScratchFolder::new()?)?;
     let mut faults = Vec::new();
     for path in PATHS {
-        let said = get(stand.address, path, &stand.address.to_string());
+        let said = http_get(stand.address, path, &stand.address.to_string());
         let is_known = matches!(said.status(), Some(400 | 404)) || path.contains('?');
-        let is_outside = find(&said.first, OUTSIDE.as_bytes()).or(find(&said.first, b"root:"));
-        if !is_known || is_outside.is_some() || find(&said.first, b"<script>").is_some() {
+        let is_outside =
+            find_bytes(&said.first, OUTSIDE.as_bytes()).or(find_bytes(&said.first, b"root:"));
+        if !is_known || is_outside.is_some() || find_bytes(&said.first, b"<script>").is_some() {
             faults.push(format!("{path}: {}", said.text()));
         }
     }
-    faults.extend(serves(stand.address, "/"));
-    end(stand, faults)
+    faults.extend(find_serving_fault(stand.address, "/"));
+    end_stand(stand, faults)
 }
 
 const HOSTS: &[&str] = &[
@@ -93,28 +94,28 @@ const HOSTS: &[&str] = &[
 ];
 
 /// Names that others may own are refused with a 403 (or 400 where they are not names).
-fn hosts(to: SocketAddr, path: &str) -> Vec<String> {
+fn host_faults(to: SocketAddr, path: &str) -> Vec<String> {
     let odd = |host: &&&str| {
-        let said = get(to, path, host);
+        let said = http_get(to, path, host);
         !matches!(said.status(), Some(400 | 403))
     };
     HOSTS.iter().filter(odd).map(|host| format!("answered to the name `{host}`")).collect()
 }
 
-fn ui_hosts(goodput: &Binary) -> Result<Observed, Skip> {
-    let stand = ui(goodput, ScratchFolder::new()?)?;
-    let mut faults = hosts(stand.address, "/");
-    faults.extend(serves(stand.address, "/"));
-    end(stand, faults)
+fn attack_ui_hosts(goodput: &Binary) -> Result<Observed, Skip> {
+    let stand = start_ui(goodput, ScratchFolder::new()?)?;
+    let mut faults = host_faults(stand.address, "/");
+    faults.extend(find_serving_fault(stand.address, "/"));
+    end_stand(stand, faults)
 }
 
 /// Forms of other sites, methods that change things, and heads and bodies that are too long.
-fn ui_posts(goodput: &Binary) -> Result<Observed, Skip> {
+fn attack_ui_posts(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     make_run(goodput, &scratch)?;
-    let stand = ui(goodput, scratch)?;
+    let stand = start_ui(goodput, scratch)?;
     let own = stand.address.to_string();
-    let list = get(stand.address, "/", &own);
+    let list = http_get(stand.address, "/", &own);
     let text = String::from_utf8_lossy(&list.first).into_owned();
     let id = text.split("data-id=\"").nth(1).and_then(|rest| rest.split('"').next());
     let id = id.ok_or_else(|| Skip::Broken(format!("no result in the list: {text}")))?;
@@ -141,7 +142,7 @@ fn ui_posts(goodput: &Binary) -> Result<Observed, Skip> {
     ];
     let mut faults = Vec::new();
     for (name, request, statuses) in rows {
-        let said = exchange(stand.address, request.as_bytes(), LIMIT_S);
+        let said = send_and_receive(stand.address, request.as_bytes(), LIMIT_S);
         if !said.status().is_some_and(|status| statuses.contains(&status)) {
             faults.push(format!("{name}: {}", said.text()));
         }
@@ -149,18 +150,18 @@ fn ui_posts(goodput: &Binary) -> Result<Observed, Skip> {
     if stand.scratch.join("runs/real/notes.json").exists() {
         faults.push("a stranger's notes were kept".to_owned());
     }
-    faults.extend(serves(stand.address, "/"));
-    end(stand, faults)
+    faults.extend(find_serving_fault(stand.address, "/"));
+    end_stand(stand, faults)
 }
 
 /// Clients that say nothing: a silent one is gone after three seconds, then others are served.
-fn ui_idle(goodput: &Binary) -> Result<Observed, Skip> {
-    let stand = ui(goodput, ScratchFolder::new()?)?;
-    let silent = crowd(stand.address, 500, b"")?;
-    rest(4_000);
-    let faults = serves(stand.address, "/").into_iter().collect();
+fn idle_on_ui(goodput: &Binary) -> Result<Observed, Skip> {
+    let stand = start_ui(goodput, ScratchFolder::new()?)?;
+    let silent = open_many(stand.address, 500, b"")?;
+    sleep_ms(4_000);
+    let faults = find_serving_fault(stand.address, "/").into_iter().collect();
     drop(silent);
-    end(stand, faults)
+    end_stand(stand, faults)
 }
 
 /// A real result.
@@ -182,7 +183,7 @@ fn make_run(goodput: &Binary, scratch: &ScratchFolder) -> Result<(), Skip> {
     if is_made { Ok(()) } else { Err(Skip::Broken(ended.stderr)) }
 }
 
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)?.flatten().filter(|entry| entry.path().is_file()) {
         fs::copy(entry.path(), to.join(entry.file_name()))?;
@@ -202,7 +203,7 @@ fn make_strangers(runs: &Path) -> Result<(), Skip> {
         ("pipe-summary", "summary.json", None),
     ] {
         let folder = runs.join(name);
-        copy(&runs.join("real"), &folder)?;
+        copy_tree(&runs.join("real"), &folder)?;
         let path = folder.join(file);
         let _ = fs::remove_file(&path);
         match target {
@@ -230,7 +231,7 @@ fn make_strangers(runs: &Path) -> Result<(), Skip> {
         (odd, "text.txt", String::new()),
     ] {
         let folder = runs.join(name);
-        copy(&runs.join("real"), &folder)?;
+        copy_tree(&runs.join("real"), &folder)?;
         fs::write(folder.join(file), text)?;
     }
     symlink("/etc", runs.join("etc"))?;
@@ -245,24 +246,24 @@ fn mkfifo(path: &Path) -> Result<(), Skip> {
     }
 }
 
-fn ui_strangers(goodput: &Binary) -> Result<Observed, Skip> {
+fn serve_strangers_folder(goodput: &Binary) -> Result<Observed, Skip> {
     let scratch = ScratchFolder::new()?;
     make_run(goodput, &scratch)?;
     make_strangers(&scratch.join("runs"))?;
-    let stand = ui(goodput, scratch)?;
+    let stand = start_ui(goodput, scratch)?;
     let own = stand.address.to_string();
-    let list = get(stand.address, "/", &own);
+    let list = http_get(stand.address, "/", &own);
     let text = String::from_utf8_lossy(&list.first).into_owned();
     let ids: Vec<&str> =
         text.split("data-id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     let pages = ids.iter().flat_map(|id| [format!("/run/{id}"), format!("/run/{id}/report")]);
     let (mut faults, mut good) = (Vec::new(), 0);
     for path in pages.chain(["/".to_owned()]) {
-        let said = get(stand.address, &path, &own);
+        let said = http_get(stand.address, &path, &own);
         good += u32::from(said.status() == Some(200));
         let held = ["<script>alert", "<img src=x", "\u{1b}", OUTSIDE, "root:x:"]
             .into_iter()
-            .find(|held| find(&said.first, held.as_bytes()).is_some());
+            .find(|held| find_bytes(&said.first, held.as_bytes()).is_some());
         faults.extend(held.map(|held| format!("{path} holds {}", held.escape_debug())));
         if said.seconds > 3.0 || said.status().is_none_or(|status| status >= 500) {
             faults.push(format!("{path} after {:.1} s: {}", said.seconds, said.text()));
@@ -275,16 +276,16 @@ fn ui_strangers(goodput: &Binary) -> Result<Observed, Skip> {
     if good < 3 {
         faults.push(format!("{good} pages were served of {} results", ids.len()));
     }
-    end(stand, faults)
+    end_stand(stand, faults)
 }
 
 /// The page of `--metrics-listen`, next to a recording.
-fn metrics(goodput: &Binary) -> Result<Observed, Skip> {
+fn attack_metrics_page(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = good_origin()?;
     let more = ["--metrics-listen", "127.0.0.1:0"];
     let mut stand = Stand::record(goodput, &origin.url(), &more)?;
-    let page = address(&stand.process.word_after("metrics of this run: http://", 5.0)?)?;
-    let mut faults = hosts(page, "/metrics");
+    let page = parse_address(&stand.process.word_after("metrics of this run: http://", 5.0)?)?;
+    let mut faults = host_faults(page, "/metrics");
     let many = "x: y\r\n".repeat(17_000);
     for (request, status) in [
         (format!("POST /metrics HTTP/1.1\r\nhost: {page}\r\ncontent-length: 0\r\n\r\n"), 405),
@@ -293,28 +294,28 @@ fn metrics(goodput: &Binary) -> Result<Observed, Skip> {
         ("GET /metrics\r\n\r\n".to_owned(), 400),
         ("GET /metrics HTTP/1.1\r\n\r\n".to_owned(), 200),
     ] {
-        let said = exchange(page, request.as_bytes(), LIMIT_S);
+        let said = send_and_receive(page, request.as_bytes(), LIMIT_S);
         if said.status() != Some(status) {
             faults.push(format!("{status} was due: {}", said.text()));
         }
     }
     // A head may take two seconds, and so may its answer; of more than eight clients the others get a 503.
-    let silent = crowd(page, 200, b"GET")?;
-    rest(100);
-    let said = get(page, "/metrics", "localhost");
+    let silent = open_many(page, 200, b"GET")?;
+    sleep_ms(100);
+    let said = http_get(page, "/metrics", "localhost");
     if said.status() != Some(503) {
         faults.push(format!("the ninth client: {}", said.text()));
     }
-    faults.extend(stand.bystanders(2));
-    rest(4_500);
-    faults.extend(serves(page, "/metrics"));
+    faults.extend(stand.check_bystanders(2));
+    sleep_ms(4_500);
+    faults.extend(find_serving_fault(page, "/metrics"));
     drop(silent);
     let mut observed = stand.end_recording(Signal::TERM, Some(2))?;
     observed.faults.extend(faults);
     Ok(observed)
 }
 
-fn chat(body: &str) -> Vec<u8> {
+fn chat_request(body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: h\r\nconnection: close\r\n\
@@ -326,8 +327,8 @@ fn chat(body: &str) -> Vec<u8> {
 const SHORT: &str = r#"{"messages":[{"role":"user","content":"hi"}],"max_tokens":2}"#;
 
 /// Bodies that are refused in words, and none of which ends the server.
-fn mock_bodies(goodput: &Binary) -> Result<Observed, Skip> {
-    let stand = mock(goodput)?;
+fn attack_mock_bodies(goodput: &Binary) -> Result<Observed, Skip> {
+    let stand = start_mock(goodput)?;
     let with = |field: &str| SHORT.replace(r#""max_tokens":2"#, field);
     let long =
         format!(r#"{{"messages":[{{"role":"user","content":"{}"}}]}}"#, "word ".repeat(10 << 20));
@@ -352,23 +353,23 @@ fn mock_bodies(goodput: &Binary) -> Result<Observed, Skip> {
         ("70 MB", "x".repeat(70 << 20), 413),
         ("good", SHORT.to_owned(), 200),
     ] {
-        let said = exchange(stand.address, &chat(&body), 10.0);
+        let said = send_and_receive(stand.address, &chat_request(&body), 10.0);
         if said.status() != Some(status) {
             faults.push(format!("{name}: expected {status}: {}", said.text()));
         }
     }
-    end(stand, faults)
+    end_stand(stand, faults)
 }
 
-fn mock_idle(goodput: &Binary) -> Result<Observed, Skip> {
-    let stand = mock(goodput)?;
-    let silent = crowd(stand.address, 1_500, b"")?;
-    let half = crowd(
+fn idle_on_mock(goodput: &Binary) -> Result<Observed, Skip> {
+    let stand = start_mock(goodput)?;
+    let silent = open_many(stand.address, 1_500, b"")?;
+    let half = open_many(
         stand.address,
         1_500,
         b"POST /v1/chat/completions HTTP/1.1\r\nhost: h\r\ncontent-length: 99\r\n\r\n{",
     )?;
-    let said = exchange(stand.address, &chat(SHORT), 2.0);
+    let said = send_and_receive(stand.address, &chat_request(SHORT), 2.0);
     let mut observed = stand.end(Signal::TERM)?.0;
     observed.check(said.status() == Some(200), || said.text());
     drop((silent, half));
@@ -381,16 +382,16 @@ pub(super) fn cases() -> Vec<Case> {
     let bound = CaseBounds::exit(&[0]).within(4.0, 96.0);
     let large = CaseBounds::exit(&[0]).within(4.0, 512.0);
     let rows: [(&str, &CaseBounds, Attack); 8] = [
-        ("ui-paths", &bound, ui_paths),
-        ("ui-hosts", &bound, ui_hosts),
-        ("ui-posts", &bound, ui_posts),
-        ("ui-idle-500", &bound, ui_idle),
-        ("ui-folders-of-strangers", &bound, ui_strangers),
-        ("metrics", &bound, metrics),
-        ("mock-bodies", &large, mock_bodies),
-        ("mock-idle-3000", &bound, mock_idle),
+        ("ui-paths", &bound, attack_ui_paths),
+        ("ui-hosts", &bound, attack_ui_hosts),
+        ("ui-posts", &bound, attack_ui_posts),
+        ("ui-idle-500", &bound, idle_on_ui),
+        ("ui-folders-of-strangers", &bound, serve_strangers_folder),
+        ("metrics", &bound, attack_metrics_page),
+        ("mock-bodies", &large, attack_mock_bodies),
+        ("mock-idle-3000", &bound, idle_on_mock),
     ];
     rows.into_iter()
-        .map(|(name, expected, attack)| case("listener", name, expected.clone(), attack))
+        .map(|(name, expected, attack)| new_case("listener", name, expected.clone(), attack))
         .collect()
 }

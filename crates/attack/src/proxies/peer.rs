@@ -9,7 +9,7 @@ use std::time::Duration;
 use goodput_clock::{now, pause};
 use goodput_model::Nanos;
 
-use crate::program::seconds;
+use crate::program::seconds_to_nanos;
 
 /// How often who waits for a socket looks whether it is all over.
 const LOOK: Duration = Duration::from_millis(50);
@@ -56,7 +56,7 @@ impl OriginServer {
                 std::thread::spawn(move || {
                     let mut visitor =
                         Visitor { stream, number, heard, is_over, unread: Vec::new() };
-                    visitor.be_patient();
+                    visitor.set_timeouts();
                     serve(&mut visitor);
                     open.fetch_sub(1, Ordering::SeqCst);
                 });
@@ -70,7 +70,7 @@ impl OriginServer {
     }
 
     /// What came on each connection so far.
-    pub(super) fn heard(&self) -> Vec<Vec<u8>> {
+    pub(super) fn received_requests(&self) -> Vec<Vec<u8>> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -94,7 +94,7 @@ pub(super) struct Visitor {
 }
 
 impl Visitor {
-    fn be_patient(&self) {
+    fn set_timeouts(&self) {
         let _ = self.stream.set_read_timeout(Some(LOOK));
         let _ = self.stream.set_write_timeout(Some(LOOK));
         let _ = self.stream.set_nodelay(true);
@@ -121,7 +121,7 @@ impl Visitor {
     }
 
     /// The path of the next request, once all of it has come.
-    pub(super) fn request(&mut self) -> Option<String> {
+    pub(super) fn read_request(&mut self) -> Option<String> {
         loop {
             if let Some(length) = request_length(&self.unread) {
                 let request: Vec<u8> = self.unread.drain(..length).collect();
@@ -134,7 +134,7 @@ impl Visitor {
     }
 
     /// Writes all of it, unless it is all over.
-    pub(super) fn say(&mut self, mut bytes: &[u8]) -> bool {
+    pub(super) fn send_bytes(&mut self, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
                 Ok(length) if length > 0 => bytes = &bytes[length..],
@@ -148,13 +148,13 @@ impl Visitor {
     /// Sends the same until the peer is gone.
     pub(super) fn flood(&mut self, piece: &[u8]) {
         let many = piece.repeat(1 + (32 << 10) / piece.len());
-        while self.say(&many) {}
+        while self.send_bytes(&many) {}
     }
 
     /// Says a byte at a time.
     pub(super) fn drip(&mut self, bytes: &[u8]) {
         for byte in bytes.iter().cycle() {
-            if !self.say(&[*byte]) {
+            if !self.send_bytes(&[*byte]) {
                 return;
             }
             pause(Nanos::from_millis(20));
@@ -172,13 +172,13 @@ fn is_pause(error: &std::io::Error) -> bool {
 }
 
 /// Where a needle begins.
-pub(super) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+pub(super) fn find_bytes(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|part| part == needle)
 }
 
 /// The length of the first request in these bytes, once it is whole.
 pub(super) fn request_length(bytes: &[u8]) -> Option<usize> {
-    let head = find(bytes, b"\r\n\r\n")? + 4;
+    let head = find_bytes(bytes, b"\r\n\r\n")? + 4;
     let text = String::from_utf8_lossy(&bytes[..head]).to_ascii_lowercase();
     if text.contains("\r\ntransfer-encoding:") {
         return chunks_length(&bytes[head..]).map(|length| head + length);
@@ -192,13 +192,13 @@ pub(super) fn request_length(bytes: &[u8]) -> Option<usize> {
 pub(super) fn chunks_length(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
-        let line = find(bytes.get(at..)?, b"\r\n")?;
+        let line = find_bytes(bytes.get(at..)?, b"\r\n")?;
         let size = String::from_utf8_lossy(&bytes[at..at + line]).into_owned();
         let size = usize::from_str_radix(size.split(';').next()?.trim(), 16).ok()?;
         at += line + 2;
         if size == 0 {
             // Trailers and their empty line; the line end before it may be that of the last chunk.
-            return find(&bytes[at - 2..], b"\r\n\r\n").map(|end| at + 2 + end);
+            return find_bytes(&bytes[at - 2..], b"\r\n\r\n").map(|end| at + 2 + end);
         }
         at = at.checked_add(size)?.checked_add(2)?;
     }
@@ -229,12 +229,12 @@ impl ReceivedBytes {
     }
 
     pub(super) fn body(&self) -> &[u8] {
-        find(&self.first, b"\r\n\r\n").map_or(&[], |end| &self.first[end + 4..])
+        find_bytes(&self.first, b"\r\n\r\n").map_or(&[], |end| &self.first[end + 4..])
     }
 
     /// Whether the answer came to the end that its head promised.
     pub(super) fn is_whole(&self) -> bool {
-        let Some(head) = find(&self.first, b"\r\n\r\n") else { return false };
+        let Some(head) = find_bytes(&self.first, b"\r\n\r\n") else { return false };
         let text = String::from_utf8_lossy(&self.first[..head]).to_ascii_lowercase();
         if text.contains("transfer-encoding: chunked") {
             return self.last.ends_with(b"0\r\n\r\n");
@@ -255,21 +255,21 @@ impl ReceivedBytes {
 }
 
 /// Sends bytes and reads what comes, until it ends or for `limit_s`.
-pub(super) fn exchange(address: SocketAddr, request: &[u8], limit_s: f64) -> ReceivedBytes {
+pub(super) fn send_and_receive(address: SocketAddr, request: &[u8], limit_s: f64) -> ReceivedBytes {
     let begin = now();
     let mut said = ReceivedBytes::default();
     if let Ok(stream) = TcpStream::connect(address) {
         let _ = stream.set_write_timeout(Some(Duration::from_secs_f64(limit_s)));
         // An answer may come before the request is whole, and the rest is refused then.
         let _ = (&stream).write_all(request);
-        listen(&stream, &mut said, begin + seconds(limit_s));
+        read_until(&stream, &mut said, begin + seconds_to_nanos(limit_s));
     }
     said.seconds = (now().0 - begin.0) as f64 / 1e9;
     said
 }
 
 /// Reads what comes until then.
-pub(super) fn listen(mut stream: &TcpStream, said: &mut ReceivedBytes, end: Nanos) {
+pub(super) fn read_until(mut stream: &TcpStream, said: &mut ReceivedBytes, end: Nanos) {
     let mut room = vec![0; 64 << 10];
     let _ = stream.set_read_timeout(Some(LOOK));
     while now() < end {
@@ -289,7 +289,7 @@ pub(super) fn listen(mut stream: &TcpStream, said: &mut ReceivedBytes, end: Nano
 }
 
 /// This many connections, each of which has sent these bytes.
-pub(super) fn crowd(
+pub(super) fn open_many(
     address: SocketAddr,
     count: usize,
     bytes: &[u8],
@@ -328,6 +328,6 @@ pub(super) fn write_until(stream: &mut TcpStream, end: Nanos, piece: impl Fn(u32
 }
 
 /// Ends the sending side alone.
-pub(super) fn half_close(stream: &TcpStream) {
+pub(super) fn shut_down_writes(stream: &TcpStream) {
     let _ = stream.shutdown(Shutdown::Write);
 }

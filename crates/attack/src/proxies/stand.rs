@@ -9,7 +9,7 @@ use goodput_model::Nanos;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::peer::{OriginServer, exchange, find};
+use super::peer::{OriginServer, find_bytes, send_and_receive};
 use crate::case::{Case, CaseBounds, Observed, Skip};
 use crate::program::{Binary, EndedProcess, KEY, RunningProcess, ScratchFolder, files_with_key};
 
@@ -36,13 +36,13 @@ pub(super) fn good_answer() -> Vec<u8> {
 
 /// A server that answers well, whatever it is asked.
 pub(super) fn good_origin() -> std::io::Result<OriginServer> {
-    OriginServer::start(
-        |visitor| while visitor.request().is_some() && visitor.say(&good_answer()) {},
-    )
+    OriginServer::start(|visitor| {
+        while visitor.read_request().is_some() && visitor.send_bytes(&good_answer()) {}
+    })
 }
 
 /// A user's request.
-pub(super) fn ask(path: &str, body: &str) -> Vec<u8> {
+pub(super) fn post_request(path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
         "POST {path} HTTP/1.1\r\nhost: h\r\nconnection: close\r\nauthorization: Bearer {KEY}\r\n\
@@ -67,7 +67,7 @@ impl Stand {
         marker: &str,
     ) -> Result<Self, Skip> {
         let mut process = goodput.start(scratch.path(), "goodput", args)?;
-        let address = address(&process.word_after(marker, 10.0)?)?;
+        let address = parse_address(&process.word_after(marker, 10.0)?)?;
         Ok(Self { scratch, process, address })
     }
 
@@ -88,12 +88,12 @@ impl Stand {
     }
 
     /// Users next to an attack: each gets the good answer, and soon.
-    pub(super) fn bystanders(&self, count: usize) -> Vec<String> {
-        (0..count).filter_map(|_| self.bystander(SOON_S)).collect()
+    pub(super) fn check_bystanders(&self, count: usize) -> Vec<String> {
+        (0..count).filter_map(|_| self.check_bystander(SOON_S)).collect()
     }
 
-    pub(super) fn bystander(&self, limit_s: f64) -> Option<String> {
-        let said = exchange(self.address, &ask(CHAT, BODY), limit_s);
+    pub(super) fn check_bystander(&self, limit_s: f64) -> Option<String> {
+        let said = send_and_receive(self.address, &post_request(CHAT, BODY), limit_s);
         let is_good = said.status() == Some(200) && said.body() == GOOD.as_bytes();
         (!is_good)
             .then(|| format!("a user next to it, after {:.2} s: {}", said.seconds, said.text()))
@@ -128,7 +128,7 @@ impl Stand {
 }
 
 /// An address at the beginning of a URL's rest.
-pub(super) fn address(word: &str) -> Result<SocketAddr, Skip> {
+pub(super) fn parse_address(word: &str) -> Result<SocketAddr, Skip> {
     let host = word.split('/').next().unwrap_or_default();
     host.parse().map_err(|_| Skip::Broken(format!("no address: {word}")))
 }
@@ -173,7 +173,7 @@ pub(super) fn files_with_words(folder: &Path, words: &[&str]) -> Vec<String> {
             found.extend(files_with_words(&path, words));
         } else if kind.is_file() {
             let bytes = fs::read(&path).unwrap_or_default();
-            let held = words.iter().filter(|word| find(&bytes, word.as_bytes()).is_some());
+            let held = words.iter().filter(|word| find_bytes(&bytes, word.as_bytes()).is_some());
             found.extend(held.map(|word| format!("`{word}` is in {}", path.display())));
         }
     }
@@ -181,7 +181,7 @@ pub(super) fn files_with_words(folder: &Path, words: &[&str]) -> Vec<String> {
 }
 
 /// A case of a proxy or a listener.
-pub(super) fn case(
+pub(super) fn new_case(
     area: &'static str,
     name: impl Into<String>,
     expected: CaseBounds,
@@ -190,6 +190,6 @@ pub(super) fn case(
     Case { area, name: name.into(), expected, attack: Box::new(attack) }
 }
 
-pub(super) fn rest(millis: u64) {
+pub(super) fn sleep_ms(millis: u64) {
     pause(Nanos::from_millis(millis));
 }

@@ -2,8 +2,8 @@
 
 use rustix::process::Signal;
 
-use super::peer::{OriginServer, ReceivedBytes, Visitor, exchange};
-use super::stand::{BODY, CHAT, SOON_S, Stand, ask, case, good_answer, rest};
+use super::peer::{OriginServer, ReceivedBytes, Visitor, send_and_receive};
+use super::stand::{BODY, CHAT, SOON_S, Stand, good_answer, new_case, post_request, sleep_ms};
 use crate::case::{Case, CaseBounds, Observed, Skip};
 use crate::program::Binary;
 
@@ -173,33 +173,33 @@ const ACTS: &[(&str, UpstreamAct, ExpectedAnswer)] = {
 
 /// A chunked answer that has begun well, in a read of its own.
 fn broken_chunk(visitor: &mut Visitor, rest_of_it: &str) {
-    visitor.say(CHUNKED.as_bytes());
-    visitor.say(b"5\r\ndata:\r\n");
-    rest(50);
-    visitor.say(rest_of_it.as_bytes());
+    visitor.send_bytes(CHUNKED.as_bytes());
+    visitor.send_bytes(b"5\r\ndata:\r\n");
+    sleep_ms(50);
+    visitor.send_bytes(rest_of_it.as_bytes());
 }
 
 /// Closing over bytes that were not read resets a connection.
 fn reset_in_a_stream(visitor: &mut Visitor) {
-    visitor.say(CHUNKED.as_bytes());
-    visitor.say(b"5\r\ndata:\r\n");
-    rest(50);
+    visitor.send_bytes(CHUNKED.as_bytes());
+    visitor.send_bytes(b"5\r\ndata:\r\n");
+    sleep_ms(50);
     let _ =
         rustix::net::sockopt::set_socket_linger(&visitor.stream, Some(std::time::Duration::ZERO));
 }
 
 impl UpstreamAct {
-    fn on(self, visitor: &mut Visitor) {
+    fn play_on(self, visitor: &mut Visitor) {
         match self {
             Self::Say(words) | Self::Answer(words) => {
-                visitor.say(words.as_bytes());
+                visitor.send_bytes(words.as_bytes());
             }
             Self::Keep(words) => {
-                visitor.say(words.as_bytes());
+                visitor.send_bytes(words.as_bytes());
                 visitor.wait();
             }
             Self::Flood(first, more) => {
-                visitor.say(first.as_bytes());
+                visitor.send_bytes(first.as_bytes());
                 visitor.flood(more.as_bytes());
             }
             Self::Do(act) => act(visitor),
@@ -208,7 +208,7 @@ impl UpstreamAct {
 }
 
 impl ExpectedAnswer {
-    fn fault(self, said: &ReceivedBytes) -> Option<String> {
+    fn find_fault(self, said: &ReceivedBytes) -> Option<String> {
         let is_right = match self {
             Self::Whole(status) => said.status() == Some(status) && said.is_whole(),
             Self::Cut => said.status() == Some(200) && !said.is_whole() && said.is_over,
@@ -218,50 +218,55 @@ impl ExpectedAnswer {
     }
 }
 
-fn attack(goodput: &Binary, act: UpstreamAct, seen: ExpectedAnswer) -> Result<Observed, Skip> {
+fn attack_as_upstream(
+    goodput: &Binary,
+    act: UpstreamAct,
+    seen: ExpectedAnswer,
+) -> Result<Observed, Skip> {
     let origin = OriginServer::start(move |visitor| {
-        while let Some(path) = visitor.request() {
+        while let Some(path) = visitor.read_request() {
             match act {
                 _ if !path.starts_with("/bad") => {
-                    visitor.say(&good_answer());
+                    visitor.send_bytes(&good_answer());
                 }
-                UpstreamAct::Answer(_) => act.on(visitor),
-                _ => return act.on(visitor),
+                UpstreamAct::Answer(_) => act.play_on(visitor),
+                _ => return act.play_on(visitor),
             }
         }
     })?;
     let stand = Stand::record(goodput, &origin.url(), &[])?;
     let (address, path) = (stand.address, format!("/bad{CHAT}"));
-    let hostile = std::thread::spawn(move || exchange(address, &ask(&path, BODY), 10.0));
-    rest(100);
-    let faults = stand.bystanders(4);
+    let hostile =
+        std::thread::spawn(move || send_and_receive(address, &post_request(&path, BODY), 10.0));
+    sleep_ms(100);
+    let faults = stand.check_bystanders(4);
     // So long a flood goes on, for memory to grow if it does.
-    rest(400);
+    sleep_ms(400);
     let mut observed = stand.end_recording(Signal::INT, Some(5))?;
     observed.faults.extend(faults);
     let said = hostile.join().map_err(|_| Skip::Broken("the client broke".to_owned()))?;
-    observed.faults.extend(seen.fault(&said));
+    observed.faults.extend(seen.find_fault(&said));
     Ok(observed)
 }
 
 /// No server listens, or one that does not speak TLS.
-fn absent(goodput: &Binary, url: &str) -> Result<Observed, Skip> {
+fn absent_upstream(goodput: &Binary, url: &str) -> Result<Observed, Skip> {
     let stand = Stand::record(goodput, url, &["--insecure"])?;
-    let said = exchange(stand.address, &ask(CHAT, BODY), SOON_S);
+    let said = send_and_receive(stand.address, &post_request(CHAT, BODY), SOON_S);
     let health =
-        exchange(stand.address, b"GET /goodput/health HTTP/1.0\r\nhost: h\r\n\r\n", SOON_S);
+        send_and_receive(stand.address, b"GET /goodput/health HTTP/1.0\r\nhost: h\r\n\r\n", SOON_S);
     let mut observed = stand.end_recording(Signal::TERM, Some(1))?;
-    observed.faults.extend(ExpectedAnswer::Whole(502).fault(&said));
-    observed.faults.extend(ExpectedAnswer::Whole(200).fault(&health));
+    observed.faults.extend(ExpectedAnswer::Whole(502).find_fault(&said));
+    observed.faults.extend(ExpectedAnswer::Whole(200).find_fault(&health));
     Ok(observed)
 }
 
 /// Two signals end it at once, even with requests in flight.
-fn hurried(goodput: &Binary) -> Result<Observed, Skip> {
+fn stop_in_a_hurry(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = OriginServer::start(|visitor| {
-        while let Some(path) = visitor.request() {
+        while let Some(path) = visitor.read_request() {
             let is_first_look = !path.ends_with(CHAT);
-            visitor.say(if is_first_look { NO_MODELS } else { SSE }.as_bytes());
+            visitor.send_bytes(if is_first_look { NO_MODELS } else { SSE }.as_bytes());
             if !is_first_look {
                 return visitor.flood(TOKEN.as_bytes());
             }
@@ -269,18 +274,18 @@ fn hurried(goodput: &Binary) -> Result<Observed, Skip> {
     })?;
     let stand = Stand::record_draining(goodput, &origin.url(), "60s", &[])?;
     let address = stand.address;
-    std::thread::spawn(move || exchange(address, &ask(CHAT, BODY), 10.0));
-    rest(200);
+    std::thread::spawn(move || send_and_receive(address, &post_request(CHAT, BODY), 10.0));
+    sleep_ms(200);
     stand.process.signal(Signal::INT);
-    rest(300);
+    sleep_ms(300);
     Ok(stand.end(Signal::TERM)?.0)
 }
 
 /// The first look at a server, before anything listens, meets a page without end. Of it 64 MiB are read.
 fn endless_models(goodput: &Binary) -> Result<Observed, Skip> {
     let origin = OriginServer::start(|visitor| {
-        visitor.request();
-        visitor.say(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n");
+        visitor.read_request();
+        visitor.send_bytes(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n");
         visitor.flood(br#"{"data":[{"id":"Xylophonist"},"#);
     })?;
     Stand::record(goodput, &origin.url(), &[])?.end_recording(Signal::TERM, Some(0))
@@ -290,25 +295,32 @@ fn endless_models(goodput: &Binary) -> Result<Observed, Skip> {
 pub(super) fn cases() -> Vec<Case> {
     let bound = CaseBounds::exit(&[0]).within(4.0, 96.0);
     let acts = ACTS.iter().map(|&(name, act, seen)| {
-        case("proxy/upstream", name, bound.clone(), move |goodput| attack(goodput, act, seen))
+        new_case("proxy/upstream", name, bound.clone(), move |goodput| {
+            attack_as_upstream(goodput, act, seen)
+        })
     });
     let others = [
-        case("proxy/upstream", "absent", bound.clone(), |goodput| {
-            absent(goodput, "http://127.0.0.1:1")
+        new_case("proxy/upstream", "absent", bound.clone(), |goodput| {
+            absent_upstream(goodput, "http://127.0.0.1:1")
         }),
-        case("proxy/upstream", "no-tls", bound.clone(), |goodput| {
+        new_case("proxy/upstream", "no-tls", bound.clone(), |goodput| {
             let origin = OriginServer::start(|visitor| {
-                visitor.say(b"\x15\x03\x01 no TLS\r\n");
+                visitor.send_bytes(b"\x15\x03\x01 no TLS\r\n");
             })?;
-            absent(goodput, &origin.url().replace("http:", "https:"))
+            absent_upstream(goodput, &origin.url().replace("http:", "https:"))
         }),
-        case(
+        new_case(
             "proxy/upstream",
             "models-endless",
             CaseBounds::exit(&[0]).within(4.0, 256.0),
             endless_models,
         ),
-        case("proxy/upstream", "two-signals", CaseBounds::exit(&[130]).within(2.0, 96.0), hurried),
+        new_case(
+            "proxy/upstream",
+            "two-signals",
+            CaseBounds::exit(&[130]).within(2.0, 96.0),
+            stop_in_a_hurry,
+        ),
     ];
     acts.chain(others).collect()
 }

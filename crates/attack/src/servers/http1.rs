@@ -11,7 +11,7 @@ use super::peer::{
 };
 use super::{
     BAD_HTTP, CLOSED, CUT, Comes, LONG_EVENT, MARKUP, NO_FINISH, ServerRow, TIMEOUT, TOO_LARGE,
-    table,
+    rows_to_table,
 };
 use crate::program::KEY;
 use Comes::{Fails, Lies, Passes};
@@ -20,16 +20,16 @@ const BAD_EVENT: Comes = Fails(&["bad_event"]);
 const BAD_JSON: Comes = Fails(&["bad_json"]);
 const IN_STREAM: Comes = Fails(&["stream_error"]);
 
-pub(super) fn rows() -> Vec<ServerRow> {
-    [floods(), waits(), cuts(), lengths(), heads(), bodies(), oddities()]
+pub(super) fn http1_rows() -> Vec<ServerRow> {
+    [flood_rows(), wait_rows(), cut_rows(), length_rows(), head_rows(), body_rows(), odd_rows()]
         .into_iter()
         .flatten()
         .collect()
 }
 
 /// Behaviors without an end of their own, for stops.
-pub(super) fn endless() -> Vec<ServerRow> {
-    table([
+pub(super) fn endless_rows() -> Vec<ServerRow> {
+    rows_to_table([
         ("tokens", TOO_LARGE, flood(STREAM, TOKEN)),
         ("comments", TOO_LARGE, flood(STREAM, ": ping\n\n")),
         ("interim_answers", TIMEOUT, flood("", "HTTP/1.1 100 Continue\r\n\r\n")),
@@ -39,15 +39,15 @@ pub(super) fn endless() -> Vec<ServerRow> {
 }
 
 /// A stream with these events and a good end.
-fn stream(events: &str) -> Act {
+fn stream_act(events: &str) -> Act {
     close([STREAM, TOKEN, events, FINISH, DONE].concat())
 }
 
-fn floods() -> Vec<ServerRow> {
+fn flood_rows() -> Vec<ServerRow> {
     let text = [STREAM, "data: {\"choices\":[{\"delta\":{\"content\":\""].concat();
     let ended = [CHUNKED, &chunk(&[TOKEN, FINISH].concat()), "0\r\n"].concat();
     let rest = [CHUNKED, &chunk(&good_events()), "0\r\n"].concat();
-    table([
+    rows_to_table([
         ("comments", TOO_LARGE, flood(STREAM, ": ping\n\n")),
         ("tokens", TOO_LARGE, flood(STREAM, TOKEN)),
         ("tokens_in_chunks", TOO_LARGE, flood(CHUNKED, chunk(TOKEN))),
@@ -61,7 +61,7 @@ fn floods() -> Vec<ServerRow> {
         ("zeros", LONG_EVENT, flood(STREAM, "\0")),
         ("json_blanks", LONG_EVENT, flood(whole_head(), " ")),
         ("json_without_end", TOO_LARGE, flood(whole_head() + "{\"choices\":[", "{},")),
-        ("choices", TOO_LARGE, Act::With(choices)),
+        ("choices", TOO_LARGE, Act::With(send_many_choices)),
         ("headers", BAD_HTTP, flood("HTTP/1.1 200 OK\r\n", "x: y\r\n")),
         ("header_line", BAD_HTTP, flood("HTTP/1.1 200 OK\r\nx: ", "a")),
         ("reason", BAD_HTTP, flood("HTTP/1.1 200 ", "a")),
@@ -75,16 +75,20 @@ fn floods() -> Vec<ServerRow> {
         (
             "error_page",
             Fails(&["http_500"]),
-            flood(head("500 Oops", "content-length: 104857600"), "a"),
+            flood(response_head("500 Oops", "content-length: 104857600"), "a"),
         ),
-        ("web_page", Fails(&["html"]), flood(head("200 OK", "content-type: text/html"), MARKUP)),
+        (
+            "web_page",
+            Fails(&["html"]),
+            flood(response_head("200 OK", "content-type: text/html"), MARKUP),
+        ),
     ])
 }
 
-fn waits() -> Vec<ServerRow> {
+fn wait_rows() -> Vec<ServerRow> {
     let half = &TOKEN[..30];
-    let refusal = head("503 Busy", "content-length: 9");
-    let mut rows = table([
+    let refusal = response_head("503 Busy", "content-length: 9");
+    let mut rows = rows_to_table([
         ("silence", TIMEOUT, hold("")),
         ("half_a_status", TIMEOUT, hold("HTTP/1.1 2")),
         ("half_a_head", TIMEOUT, hold("HTTP/1.1 200 OK\r\nx: y\r\n")),
@@ -98,14 +102,14 @@ fn waits() -> Vec<ServerRow> {
         ("drip_in_an_event", TIMEOUT, Act::Drip(STREAM.into(), b"data: {".into())),
     ]);
     let busy = ServerRow::new("refusal_without_words", Fails(&["http_503"]), hold(refusal));
-    rows.push(busy.args(&["--timeout", "3s"]).within(9.0, 260.0));
-    rows.push(ServerRow::new("never_reads", TIMEOUT, hold("")).when(When::Opened));
+    rows.push(busy.with_args(&["--timeout", "3s"]).with_limits(9.0, 260.0));
+    rows.push(ServerRow::new("never_reads", TIMEOUT, hold("")).with_timing(When::Opened));
     rows
 }
 
-fn cuts() -> Vec<ServerRow> {
+fn cut_rows() -> Vec<ServerRow> {
     let token = [CHUNKED, &chunk(TOKEN)].concat();
-    let mut rows = table([
+    let mut rows = rows_to_table([
         ("close_after_request", CLOSED, close("")),
         ("reset_after_request", CLOSED, Act::Reset(Vec::new())),
         ("cut_in_status", CUT, close("HTTP/1.1 20")),
@@ -124,62 +128,91 @@ fn cuts() -> Vec<ServerRow> {
         ("finish_without_token", Fails(&["empty"]), close([STREAM, FINISH, DONE].concat())),
         ("nothing_but_done", NO_FINISH, close([STREAM, DONE].concat())),
     ]);
-    rows.push(ServerRow::new("close_at_once", CLOSED, close("")).when(When::Opened));
-    rows.push(ServerRow::new("reset_at_once", CLOSED, Act::Reset(Vec::new())).when(When::Accepted));
+    rows.push(ServerRow::new("close_at_once", CLOSED, close("")).with_timing(When::Opened));
+    rows.push(
+        ServerRow::new("reset_at_once", CLOSED, Act::Reset(Vec::new())).with_timing(When::Accepted),
+    );
     rows
 }
 
 /// A head with one more line.
-fn head(status: &str, line: &str) -> String {
+fn response_head(status: &str, line: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{line}\r\n\r\n")
 }
 
 fn whole_head() -> String {
-    head("200 OK", "content-type: application/json")
+    response_head("200 OK", "content-type: application/json")
 }
 
 /// A stream with this line in its head.
-fn with(line: &str, body: &str) -> Act {
-    close(head("200 OK", &format!("content-type: text/event-stream\r\n{line}")) + body)
+fn act_with_header(line: &str, body: &str) -> Act {
+    close(response_head("200 OK", &format!("content-type: text/event-stream\r\n{line}")) + body)
 }
 
-fn lengths() -> Vec<ServerRow> {
+fn length_rows() -> Vec<ServerRow> {
     let good = good_events();
     let all = chunk(&good) + "0\r\n\r\n";
     let two = format!("content-length: {}\r\ncontent-length: 5", good.len());
     let one_event = format!("content-length: {}", TOKEN.len());
     let plus = format!("content-length: +{}", good.len());
     let open = [TOKEN, FINISH].concat();
-    table([
-        ("length_too_long", CUT, with("content-length: 100000", &open)),
-        ("length_too_short", NO_FINISH, with(&one_event, &good)),
-        ("length_zero", NO_FINISH, with("content-length: 0", &good)),
-        ("length_negative", BAD_HTTP, with("content-length: -1", &good)),
-        ("length_overflow", BAD_HTTP, with("content-length: 18446744073709551616", &good)),
-        ("length_with_plus", BAD_HTTP, with(&plus, &good)),
-        ("length_in_hex", BAD_HTTP, with("content-length: 0x10", &good)),
-        ("two_lengths", BAD_HTTP, with(&two, &good)),
+    rows_to_table([
+        ("length_too_long", CUT, act_with_header("content-length: 100000", &open)),
+        ("length_too_short", NO_FINISH, act_with_header(&one_event, &good)),
+        ("length_zero", NO_FINISH, act_with_header("content-length: 0", &good)),
+        ("length_negative", BAD_HTTP, act_with_header("content-length: -1", &good)),
+        (
+            "length_overflow",
+            BAD_HTTP,
+            act_with_header("content-length: 18446744073709551616", &good),
+        ),
+        ("length_with_plus", BAD_HTTP, act_with_header(&plus, &good)),
+        ("length_in_hex", BAD_HTTP, act_with_header("content-length: 0x10", &good)),
+        ("two_lengths", BAD_HTTP, act_with_header(&two, &good)),
         // RFC 9112, 6.3: the chunks decide.
         (
             "length_and_chunks",
             Passes,
-            with("content-length: 5\r\ntransfer-encoding: chunked", &all),
+            act_with_header("content-length: 5\r\ntransfer-encoding: chunked", &all),
         ),
         (
             "zipped_chunks",
             BAD_HTTP,
-            with("transfer-encoding: gzip, chunked", &(chunk("\u{1f}zip") + "0\r\n\r\n")),
+            act_with_header(
+                "transfer-encoding: gzip, chunked",
+                &(chunk("\u{1f}zip") + "0\r\n\r\n"),
+            ),
         ),
-        ("chunk_overflow", BAD_HTTP, with("transfer-encoding: chunked", "fffffffffffffffff\r\na")),
-        ("chunk_negative", BAD_HTTP, with("transfer-encoding: chunked", "-5\r\nabcde\r\n")),
-        ("chunk_without_size", BAD_HTTP, with("transfer-encoding: chunked", "\r\nabcde\r\n")),
-        ("chunk_longer_than_said", BAD_HTTP, with("transfer-encoding: chunked", "3\r\nabcdef\r\n")),
-        ("chunk_size_in_words", BAD_HTTP, with("transfer-encoding: chunked", "five\r\nabcde\r\n")),
+        (
+            "chunk_overflow",
+            BAD_HTTP,
+            act_with_header("transfer-encoding: chunked", "fffffffffffffffff\r\na"),
+        ),
+        (
+            "chunk_negative",
+            BAD_HTTP,
+            act_with_header("transfer-encoding: chunked", "-5\r\nabcde\r\n"),
+        ),
+        (
+            "chunk_without_size",
+            BAD_HTTP,
+            act_with_header("transfer-encoding: chunked", "\r\nabcde\r\n"),
+        ),
+        (
+            "chunk_longer_than_said",
+            BAD_HTTP,
+            act_with_header("transfer-encoding: chunked", "3\r\nabcdef\r\n"),
+        ),
+        (
+            "chunk_size_in_words",
+            BAD_HTTP,
+            act_with_header("transfer-encoding: chunked", "five\r\nabcde\r\n"),
+        ),
     ])
 }
 
 /// Statuses and first lines; each quotes the key.
-fn heads() -> Vec<ServerRow> {
+fn head_rows() -> Vec<ServerRow> {
     let quoted = format!("{{\"error\":{{\"message\":\"\\u001b[31m{MARKUP} {KEY}\"}}}}");
     let refusal =
         |status: &str| close(whole(&format!("{status} {KEY}"), "application/json", &quoted));
@@ -188,7 +221,7 @@ fn heads() -> Vec<ServerRow> {
         "HTTP/1.1 429 Wait\r\nretry-after: 1000000000\r\ncontent-length: {}\r\n\r\n{quoted}",
         quoted.len()
     );
-    table([
+    rows_to_table([
         ("status_400", Fails(&["http_400"]), refusal("400")),
         ("status_401", Fails(&["http_401"]), refusal("401")),
         ("status_403", Fails(&["http_403"]), refusal("403")),
@@ -206,13 +239,16 @@ fn heads() -> Vec<ServerRow> {
         (
             "redirect_to_itself",
             Fails(&["http_307"]),
-            close(head("307 Again", "location: /v1/chat/completions\r\ncontent-length: 0")),
+            close(response_head(
+                "307 Again",
+                "location: /v1/chat/completions\r\ncontent-length: 0",
+            )),
         ),
-        ("redirect_elsewhere", Fails(&["http_308"]), Act::With(redirect)),
+        ("redirect_elsewhere", Fails(&["http_308"]), Act::With(redirect_in_circles)),
         (
             "redirect_with_key",
             Fails(&["http_302"]),
-            close(head(
+            close(response_head(
                 "302 Found",
                 &format!("location: http://127.0.0.1:1/?{KEY}\r\ncontent-length: 0"),
             )),
@@ -227,17 +263,17 @@ fn heads() -> Vec<ServerRow> {
         ("escape_in_reason", BAD_HTTP, line("HTTP/1.1 200 \u{1b}[2J")),
         ("zero_in_header", BAD_HTTP, close("HTTP/1.1 200 OK\r\nx: a\0b\r\n\r\n")),
         ("header_without_colon", BAD_HTTP, close(format!("HTTP/1.1 200 OK\r\n{KEY}\r\n\r\n"))),
-        ("zipped", BAD_HTTP, with("content-encoding: gzip", "\u{1f}zip")),
+        ("zipped", BAD_HTTP, act_with_header("content-encoding: gzip", "\u{1f}zip")),
     ])
 }
 
-fn bodies() -> Vec<ServerRow> {
+fn body_rows() -> Vec<ServerRow> {
     let deep = "[".repeat(100_000);
     let json = |body: &str| close(whole("200 OK", "application/json", body));
-    let event = |data: &str| stream(&format!("data: {data}\n\n"));
+    let event = |data: &str| stream_act(&format!("data: {data}\n\n"));
     let error = format!("{{\"error\":{{\"message\":\"\\u001b[31m{MARKUP} {KEY}\"}}}}");
     let invalid = [STREAM.as_bytes(), b"data: \xff\xfe{\n\n"].concat();
-    table([
+    rows_to_table([
         ("bad_json", BAD_JSON, json("{\"choices\":")),
         ("json_of_others", NO_FINISH, json("{\"hello\":1}")),
         ("deep_json", BAD_JSON, json(&format!("{{\"choices\":{deep}"))),
@@ -252,7 +288,7 @@ fn bodies() -> Vec<ServerRow> {
             close(whole("200 OK", "text/html", &format!("{MARKUP}{KEY}"))),
         ),
         ("error_event", IN_STREAM, event(&error)),
-        ("error_by_name", IN_STREAM, stream(&format!("event: error\ndata: {KEY}\n\n"))),
+        ("error_by_name", IN_STREAM, stream_act(&format!("event: error\ndata: {KEY}\n\n"))),
         ("error_in_one_piece", IN_STREAM, json(&error)),
         ("million_digits", Passes, event(&format!("{{\"created\":{}}}", "9".repeat(1 << 20)))),
         ("huge_number", Passes, event("{\"created\":1e400}")),
@@ -264,23 +300,23 @@ fn bodies() -> Vec<ServerRow> {
                 "{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"logprobs\":{\"x\":NaN}}]}",
             ),
         ),
-        ("usage_2_to_the_32", Lies, event(&usage("4294967295"))),
-        ("usage_2_to_the_35", Lies, event(&usage("34359738368"))),
-        ("usage_negative", Lies, event(&usage("-8"))),
-        ("usage_infinite", Lies, event(&usage("1e308"))),
-        ("usage_in_words", Lies, event(&usage(&format!("\"{KEY}\"")))),
+        ("usage_2_to_the_32", Lies, event(&usage_event("4294967295"))),
+        ("usage_2_to_the_35", Lies, event(&usage_event("34359738368"))),
+        ("usage_negative", Lies, event(&usage_event("-8"))),
+        ("usage_infinite", Lies, event(&usage_event("1e308"))),
+        ("usage_in_words", Lies, event(&usage_event(&format!("\"{KEY}\"")))),
     ])
 }
 
 /// A count that wins over the one at the end, as the latest of its answer.
-fn usage(tokens: &str) -> String {
+fn usage_event(tokens: &str) -> String {
     format!(
         "{{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":{tokens},\"completion_tokens\":{tokens}}}}}\n\ndata: [DONE]"
     )
 }
 
 /// What is strange, and an answer all the same.
-fn oddities() -> Vec<ServerRow> {
+fn odd_rows() -> Vec<ServerRow> {
     let reason = |text: &str| {
         close(
             [
@@ -297,7 +333,7 @@ fn oddities() -> Vec<ServerRow> {
     let next = whole("200 OK", "text/plain", KEY);
     let pipelined = [CHUNKED, &chunk(&good_events()), "0\r\n\r\n", &next].concat();
     let long = "m".repeat(1 << 20);
-    let mut rows = table([
+    let mut rows = rows_to_table([
         ("bom", Passes, close([STREAM, "\u{feff}", &good_events()].concat())),
         ("carriage_returns", Passes, close(carriage)),
         (
@@ -313,14 +349,19 @@ fn oddities() -> Vec<ServerRow> {
             close([CHUNKED, &chunk(&good_events()), "0\r\n\r\n"].concat()),
         ),
         ("byte_by_byte", Passes, Act::With(byte_by_byte)),
-        ("retry_and_ids", Passes, stream("retry: 99999999999999999999\nid: \0\nevent: \u{1b}\n\n")),
+        (
+            "retry_and_ids",
+            Passes,
+            stream_act("retry: 99999999999999999999\nid: \0\nevent: \u{1b}\n\n"),
+        ),
         ("finish_with_markup", Passes, reason(MARKUP)),
         ("finish_with_escapes", Passes, reason("\\u001b[31m\\u0000\\u202e")),
         ("finish_with_key", Passes, reason(KEY)),
         ("finish_of_a_megabyte", Passes, reason(&long)),
     ]);
     rows.push(
-        ServerRow::new("answers_unread", Passes, Act::With(answer_unread)).when(When::Accepted),
+        ServerRow::new("answers_unread", Passes, Act::With(answer_unread))
+            .with_timing(When::Accepted),
     );
     rows
 }
@@ -332,14 +373,14 @@ fn answer_unread(peer: &mut PeerConnection) -> io::Result<()> {
     peer.read_request().map(drop)
 }
 
-fn redirect(peer: &mut PeerConnection) -> io::Result<()> {
+fn redirect_in_circles(peer: &mut PeerConnection) -> io::Result<()> {
     let to = peer.elsewhere()?;
     let line = format!("location: http://{to}/v1/chat/completions\r\ncontent-length: 0");
-    peer.send(head("308 Elsewhere", &line))
+    peer.send(response_head("308 Elsewhere", &line))
 }
 
 /// A hundred thousand answers where one was asked for.
-fn choices(peer: &mut PeerConnection) -> io::Result<()> {
+fn send_many_choices(peer: &mut PeerConnection) -> io::Result<()> {
     let choice = |index| format!("{{\"index\":{index},\"delta\":{{\"content\":\"a\"}}}}");
     let all: Vec<String> = (0..100_000).map(choice).collect();
     peer.send([STREAM, "data: {\"choices\":[", &all.join(","), "]}\n\n", FINISH, DONE].concat())

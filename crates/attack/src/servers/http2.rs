@@ -94,14 +94,14 @@ pub(super) fn serve(peer: &mut PeerConnection) -> io::Result<()> {
 
 fn row(name: &'static str, comes: Comes, act: Act) -> ServerRow {
     let mut row =
-        ServerRow::new(name, comes, act).args(&["--http2", "--connections", "per-request"]);
+        ServerRow::new(name, comes, act).with_args(&["--http2", "--connections", "per-request"]);
     row.script.protocol = AnswerProtocol::Http2;
     row
 }
 
 /// Begins before a byte of the request was read.
 fn at_once(name: &'static str, comes: Comes, act: Act) -> ServerRow {
-    row(name, comes, act).when(When::Accepted)
+    row(name, comes, act).with_timing(When::Accepted)
 }
 
 /// Behaviors without an end of their own, for stops.

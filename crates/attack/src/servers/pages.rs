@@ -3,7 +3,7 @@
 use std::io;
 
 use super::peer::{Act, HostileServer, PeerConnection, Script, close, flood, hold, whole};
-use super::{Comes, FIRST, MARKUP, ServerRow, observe};
+use super::{Comes, FIRST, MARKUP, ServerRow, observe_run};
 use crate::case::{Case, CaseBounds};
 use crate::program::{Binary, KEY, ScratchFolder};
 use Comes::{Passes, Refused};
@@ -13,7 +13,7 @@ const TEXT: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n\r\n";
 const JSON: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
 
 fn page(name: &'static str, path: &'static str, comes: Comes, act: Act) -> ServerRow {
-    let mut row = ServerRow::new(name, comes, act).only(FIRST);
+    let mut row = ServerRow::new(name, comes, act).only_from(FIRST);
     row.script.path = path;
     row
 }
@@ -43,7 +43,7 @@ fn models() -> Vec<ServerRow> {
     ];
     // A list is read up to 64 MiB, as any answer in one piece, and twice that while it grows.
     let row = |(name, comes, act)| {
-        page(name, "/models", comes, act).args(&["without --model"]).within(8.0, 300.0)
+        page(name, "/models", comes, act).with_args(&["without --model"]).with_limits(8.0, 300.0)
     };
     table.into_iter().map(row).collect()
 }
@@ -68,8 +68,8 @@ fn counts() -> Vec<ServerRow> {
     // made of the text.
     let row = |(name, act)| {
         page(name, "/tokenize", Passes, act)
-            .args(&["without --no-length-check"])
-            .within(12.0, 350.0)
+            .with_args(&["without --no-length-check"])
+            .with_limits(12.0, 350.0)
     };
     table.into_iter().map(row).collect()
 }
@@ -112,7 +112,9 @@ pub(super) fn metrics() -> Vec<ServerRow> {
     // One page is read up to 16 MiB, and taken apart.
     table
         .into_iter()
-        .map(|(name, act)| page(name, "/metrics", Passes, act).args(&load).within(10.0, 250.0))
+        .map(|(name, act)| {
+            page(name, "/metrics", Passes, act).with_args(&load).with_limits(10.0, 250.0)
+        })
         .collect()
 }
 
@@ -170,7 +172,7 @@ fn verb(name: &str, words: &'static str, act: Act) -> Case {
         let usual = " --model mock --timeout 1s --isl 32 --osl 8 --out out --screen off --gpu off --metrics off --no-length-check";
         let words = words + usual;
         let ended = goodput.run(scratch.path(), &words.split(' ').collect::<Vec<_>>(), 30.0)?;
-        let mut observed = observe(&ended, &scratch, &server);
+        let mut observed = observe_run(&ended, &scratch, &server);
         observed.classes.clear();
         observed.check(server.asked() > 0, || format!("no request was sent: {}", ended.stderr));
         Ok(observed)

@@ -13,7 +13,7 @@ use goodput_model::Nanos;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::http2;
-use crate::program::seconds;
+use crate::program::seconds_to_nanos;
 
 /// The limit of every flood.
 const LONGEST_S: f64 = 15.0;
@@ -218,7 +218,8 @@ fn serve(tcp: TcpStream, shared: Arc<ServerState>) -> io::Result<()> {
     tcp.set_write_timeout(Some(LOOK))?;
     let script = shared.script.clone();
     let is_hostile = shared.asked.load(SeqCst) >= script.good;
-    let patient = Patient { tcp, end: now() + seconds(LONGEST_S), shared: Arc::clone(&shared) };
+    let patient =
+        Patient { tcp, end: now() + seconds_to_nanos(LONGEST_S), shared: Arc::clone(&shared) };
     let tcp = patient.tcp.try_clone()?;
     let mut peer = PeerConnection { wire: Box::new(patient.again()?), tcp, shared };
     if is_hostile && (script.when == When::Opened || script.when == When::Accepted) {
@@ -349,7 +350,7 @@ impl PeerConnection {
 
     /// Until the attack is over.
     pub(super) fn hold(&self) {
-        let end = now() + seconds(LONGEST_S);
+        let end = now() + seconds_to_nanos(LONGEST_S);
         while !self.is_over() && now() < end {
             pause(Nanos::from_millis(10));
         }
@@ -357,7 +358,7 @@ impl PeerConnection {
 
     /// Waits for a first byte, and leaves it where it is.
     fn is_spoken_to(&self) -> bool {
-        let end = now() + seconds(LONGEST_S);
+        let end = now() + seconds_to_nanos(LONGEST_S);
         while !self.is_over() && now() < end {
             match self.tcp.peek(&mut [0]) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

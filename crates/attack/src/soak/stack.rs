@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::trend::SeriesTrend;
-use crate::program::{Binary, EndedProcess, RunningProcess, field};
+use crate::program::{Binary, EndedProcess, RunningProcess, status_field};
 
 /// Flags of `run` in each kind of stack.
 pub(crate) const VARIANTS: [Variant; 3] = [
@@ -126,8 +126,8 @@ impl ProcessStack {
             let status = fs::read_to_string(at.join("status")).unwrap_or_default();
             let descriptors = fs::read_dir(at.join("fd")).map_or(f64::NAN, |d| d.count() as f64);
             // What the process allocated: pages of the program itself come and go with the page cache.
-            let memory = field(&status, "RssAnon:").map_or(f64::NAN, |kib| kib / 1024.0);
-            let threads = field(&status, "Threads:").unwrap_or(f64::NAN);
+            let memory = status_field(&status, "RssAnon:").map_or(f64::NAN, |kib| kib / 1024.0);
+            let threads = status_field(&status, "Threads:").unwrap_or(f64::NAN);
             for (series, value) in member.series.iter_mut().zip([memory, descriptors, threads]) {
                 if value.is_finite() {
                     series.push((hours, value));
@@ -140,9 +140,9 @@ impl ProcessStack {
                 self.faults.push(fault);
             }
         }
-        self.bytes.push((hours, size(&self.folder) as f64));
+        self.bytes.push((hours, folder_size(&self.folder) as f64));
         if let Some(address) = self.addresses.get("ui") {
-            let page = get(address, "/");
+            let page = http_get(address, "/");
             if !page.is_ok_and(|page| page.starts_with("HTTP/1.1 200")) && self.faults.len() < 20 {
                 self.faults.push(format!("{hours:.2} h: the list of results did not come"));
             }
@@ -150,7 +150,7 @@ impl ProcessStack {
     }
 
     /// The present state in a line.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn status_line(&self) -> String {
         let now = |member: &StackProcess| {
             let last = |index: usize| member.series[index].last().map_or(f64::NAN, |s| s.1);
             format!("{} {:.0} MiB {:.0} fd", member.verb, last(0), last(1))
@@ -173,7 +173,8 @@ impl ProcessStack {
             } else {
                 process.stop(Signal::INT, PATIENCE_S)?
             };
-            self.faults.extend(end.faults().into_iter().map(|fault| format!("{verb}: {fault}")));
+            self.faults
+                .extend(end.find_faults().into_iter().map(|fault| format!("{verb}: {fault}")));
             ended.insert(verb, end);
         }
         println!("\n{}", self.name);
@@ -244,10 +245,10 @@ impl StackProcess {
 }
 
 /// Bytes of all files below a folder.
-fn size(folder: &Path) -> u64 {
+fn folder_size(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {
-        Ok(data) if data.is_dir() => size(&entry.path()),
+        Ok(data) if data.is_dir() => folder_size(&entry.path()),
         Ok(data) => data.len(),
         Err(_) => 0,
     });
@@ -255,7 +256,7 @@ fn size(folder: &Path) -> u64 {
 }
 
 /// One page, whole.
-fn get(address: &str, path: &str) -> std::io::Result<String> {
+fn http_get(address: &str, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;

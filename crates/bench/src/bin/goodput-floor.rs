@@ -8,10 +8,10 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-use goodput_bench::{cpu_time, flag, optional};
+use goodput_bench::{cpu_time, flag_or_default, optional_flag};
 use goodput_clock::now;
 use goodput_model::Nanos;
-use goodput_truth::{BoundedValues, DIGITS, Poller, ReadySocket, instant};
+use goodput_truth::{BoundedValues, DIGITS, Poller, ReadySocket, parse_instant};
 use memchr::memmem::Finder;
 use serde_json::json;
 
@@ -22,9 +22,9 @@ const DRAIN: Nanos = Nanos::from_millis(2_000);
 fn main() -> io::Result<()> {
     let mut floor = FloorClient::new()?;
     let (begin, cpu_before) = (now(), cpu_time());
-    let length = Nanos::from_secs_f64(flag("--seconds", 10.0));
-    match optional::<f64>("--rate") {
-        None => floor.closed_loop(flag("--streams", 100), begin + length)?,
+    let length = Nanos::from_secs_f64(flag_or_default("--seconds", 10.0));
+    match optional_flag::<f64>("--rate") {
+        None => floor.closed_loop(flag_or_default("--streams", 100), begin + length)?,
         Some(rate) => floor.open_loop(rate, begin + length)?,
     }
     let (cpu, seconds) = (cpu_time() - cpu_before, (now() - begin).as_secs());
@@ -66,16 +66,16 @@ struct User {
 
 impl FloorClient {
     fn new() -> io::Result<Self> {
-        goodput_clock::be_prompt();
+        goodput_clock::request_prompt_wakeups();
         let body = format!(
             r#"{{"max_tokens":{},"messages":[{{"content":"x","role":"user"}}],"model":"m","stream":true}}"#,
-            flag("--tokens", 100)
+            flag_or_default("--tokens", 100)
         );
         let length = body.len();
         let head =
             format!("POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {length}");
         Ok(Self {
-            port: flag("--port", 8300),
+            port: flag_or_default("--port", 8300),
             request: format!("{head}\r\n\r\n{body}").into_bytes(),
             poller: Poller::new()?,
             users: Vec::new(),
@@ -166,7 +166,7 @@ impl FloorClient {
         while let Some(found) = self.content.find(rest) {
             rest = &rest[found + self.content.needle().len()..];
             self.events += 1;
-            if let Some(written) = rest.get(..DIGITS).and_then(instant) {
+            if let Some(written) = rest.get(..DIGITS).and_then(parse_instant) {
                 self.error.push(at - written);
             }
             match user.last_event.replace(at) {

@@ -6,7 +6,7 @@
 
 use std::hint::black_box;
 
-use goodput_bench::{manifest, plan};
+use goodput_bench::{new_manifest, plan_for_load};
 use goodput_model::{
     Chunk, Exchange, Nanos, Phase, Planned, RequestRecord, Stamps, TokenCount, TokenSource,
 };
@@ -33,15 +33,15 @@ fn main() -> Outcome {
     let case = args.next().unwrap_or_default();
     let n: usize = args.next().unwrap_or_default().parse()?;
     match case.as_str() {
-        "sse" => sse(n),
-        "chunked" => chunked(n),
-        "chunk" => chunk(n),
-        "append" => append(n),
+        "sse" => parse_sse_events(n),
+        "chunked" => parse_chunked(n),
+        "chunk" => read_chunk_json(n),
+        "append" => append_records(n),
         _ => Err(format!("no case `{case}`: sse, chunked, chunk or append").into()),
     }
 }
 
-fn sse(n: usize) -> Outcome {
+fn parse_sse_events(n: usize) -> Outcome {
     let mut parser = SseParser::new(1 << 20);
     let mut bytes = 0;
     for _ in 0..n {
@@ -51,14 +51,14 @@ fn sse(n: usize) -> Outcome {
     Ok(())
 }
 
-fn chunked(n: usize) -> Outcome {
+fn parse_chunked(n: usize) -> Outcome {
     let read = format!("{:x}\r\n{EVENT}\r\n", EVENT.len());
     let mut framing = BodyFraming::ChunkSize;
     let mut bytes = 0;
     for _ in 0..n {
         let mut rest = black_box(read.as_bytes());
         while !rest.is_empty() {
-            let taken = framing.take(rest)?;
+            let taken = framing.take_framed(rest)?;
             bytes += taken.piece.map_or(0, |piece| piece.len());
             rest = &rest[taken.used..];
         }
@@ -66,7 +66,7 @@ fn chunked(n: usize) -> Outcome {
     if bytes == n * EVENT.len() { Ok(()) } else { Err("the framing lost bytes".into()) }
 }
 
-fn chunk(n: usize) -> Outcome {
+fn read_chunk_json(n: usize) -> Outcome {
     let mut chunks = 0;
     for answer in 0..n.div_ceil(ANSWER) {
         let mut reader = AnswerReader::new(false, AnswerLimits::default());
@@ -80,15 +80,16 @@ fn chunk(n: usize) -> Outcome {
     if chunks == n { Ok(()) } else { Err("the reader lost chunks".into()) }
 }
 
-fn append(n: usize) -> Outcome {
+fn append_records(n: usize) -> Outcome {
     let path = std::env::temp_dir().join(format!("goodput-hot-{}", std::process::id()));
     let closed = json!({
         "seed": 1, "num_requests": 1, "warmup": "0s", "cooldown": "0s", "drain": "1m",
         "workers": 1, "mode": {"kind": "closed", "concurrency": 1, "think_time": "0s"},
     });
-    let (_, logs) = RunFolder::create(&path, &plan(&closed)?, &manifest(State::Running))?;
+    let (_, logs) =
+        RunFolder::create(&path, &plan_for_load(&closed)?, &new_manifest(State::Running))?;
     let mut log = logs.requests;
-    let record = record();
+    let record = sample_record();
     for i in 1..=n {
         log.append(black_box(&record));
         // The collector flushes by time; often enough here that memory stays small.
@@ -101,7 +102,7 @@ fn append(n: usize) -> Outcome {
     unwritten.error.map_or(Ok(()), |error| Err(error.into()))
 }
 
-fn record() -> RequestRecord {
+fn sample_record() -> RequestRecord {
     let at = |token: usize| Nanos::from_micros(50_013 + 20_007 * token as u64);
     let chunk = |token| Chunk {
         at: at(token),

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use goodput_bench::{manifest, plan};
+use goodput_bench::{new_manifest, plan_for_load};
 use goodput_model::{
     Chunk, ErrorClass, Exchange, Failure, FailureStage, HealthSample, HostSample, LoopLag, Nanos,
     Phase, Planned, RequestRecord, Shard, ShardFacts, Stamps, TokenCount, TokenSource,
@@ -27,7 +27,7 @@ const CLASSES: [&str; 3] = ["chat", "code", "search"];
 struct Numbers(u64);
 
 impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
+    fn random_below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -41,7 +41,7 @@ fn main() -> Outcome {
     let mut number = |otherwise: u64| args.next().map_or(Ok(otherwise), |text| text.parse());
     let (requests, tokens, shards) = (number(1_000_000)?, number(100)?, number(1)?);
     let seconds = requests.div_ceil(RATE);
-    let mut plan = plan(&json!({
+    let mut plan = plan_for_load(&json!({
         "seed": 1, "duration": format!("{seconds}s"), "warmup": "0s", "cooldown": "0s",
         "drain": "1m", "workers": 4,
         "mode": {"kind": "open", "rate": format!("{RATE}/s"), "arrivals": "constant"},
@@ -51,7 +51,7 @@ fn main() -> Outcome {
     let mut logs = Vec::new();
     for index in 0..u32::try_from(shards)?.max(1) {
         let shard = Shard::new(index, u32::try_from(shards)?.max(1)).ok_or("too many shards")?;
-        let mut manifest = manifest(State::Complete);
+        let mut manifest = new_manifest(State::Complete);
         manifest.shard = shard.is_part().then_some(ShardFacts { shard, fleet: None, clock: None });
         manifest.epoch_ns = Some(0);
         manifest.host.name = shard.is_part().then(|| format!("node-{index}"));
@@ -63,7 +63,7 @@ fn main() -> Outcome {
     for index in 0..requests {
         let place = (index % logs.len() as u64) as usize;
         let log = &mut logs[place].requests;
-        log.append(&record(index, tokens, &mut numbers));
+        log.append(&random_record(index, tokens, &mut numbers));
         if index / shards.max(1) % 64 == 0 {
             log.flush();
         }
@@ -71,7 +71,7 @@ fn main() -> Outcome {
     let is_sharded = logs.len() > 1;
     for mut log in logs {
         for second in (1..=seconds).filter(|_| is_sharded) {
-            log.samples.append(&look(second));
+            log.samples.append(&health_sample(second));
             log.samples.flush();
         }
         log.samples.finish();
@@ -84,7 +84,7 @@ fn main() -> Outcome {
 
 /// What a client that is well sees of itself in a second: a beat of each worker every 20 ms, and idle
 /// processors.
-fn look(second: u64) -> HealthSample {
+fn health_sample(second: u64) -> HealthSample {
     let beat = |k: u64| LoopLag {
         worker: (k % 4) as u32,
         due: Nanos::from_millis(1_000 * (second - 1) + k / 4 * 20),
@@ -99,23 +99,23 @@ fn look(second: u64) -> HealthSample {
     }
 }
 
-fn record(index: u64, about: u64, numbers: &mut Numbers) -> RequestRecord {
-    let tokens = about / 2 + numbers.below(about + 1);
-    let prompt = 100 + numbers.below(1_900) as u32;
+fn random_record(index: u64, about: u64, numbers: &mut Numbers) -> RequestRecord {
+    let tokens = about / 2 + numbers.random_below(about + 1);
+    let prompt = 100 + numbers.random_below(1_900) as u32;
     let class = CLASSES[(index % 3) as usize];
     let due = Nanos::from_micros(index * 1_000_000 / RATE);
-    let mut at = due + Nanos::from_micros(50_000 + numbers.below(500_000));
+    let mut at = due + Nanos::from_micros(50_000 + numbers.random_below(500_000));
     let first = at;
     let mut chunks = Vec::with_capacity(usize::try_from(tokens).unwrap_or(0));
     for token in 0..tokens {
         if token > 0 {
-            let stall = if numbers.below(20_000) == 0 { 400_000 } else { 0 };
-            at += Nanos::from_micros(10_000 + numbers.below(20_000) + stall);
+            let stall = if numbers.random_below(20_000) == 0 { 400_000 } else { 0 };
+            at += Nanos::from_micros(10_000 + numbers.random_below(20_000) + stall);
         }
         let coalesced = false;
         chunks.push(Chunk { at, tokens: None, bytes: 6, choice: 0, coalesced, lag_us: Some(5) });
     }
-    let failure = (numbers.below(500) == 0).then(|| Failure {
+    let failure = (numbers.random_below(500) == 0).then(|| Failure {
         class: ErrorClass::Http(503),
         stage: FailureStage::Headers,
         message: "overloaded".to_owned(),

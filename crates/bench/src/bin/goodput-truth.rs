@@ -6,23 +6,23 @@
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 
-use goodput_bench::{flag, optional, reserve_descriptors};
+use goodput_bench::{flag_or_default, optional_flag, reserve_descriptors};
 use goodput_clock::now;
 use goodput_model::Nanos;
-use goodput_truth::{Report, Timing, TruthServer, serve};
+use goodput_truth::{Report, Timing, TruthServer, serve_until};
 
 fn main() -> io::Result<()> {
     reserve_descriptors();
-    let address = format!("127.0.0.1:{}", flag("--port", 8300u16));
+    let address = format!("127.0.0.1:{}", flag_or_default("--port", 8300u16));
     let timing = Timing {
-        ttft: Nanos::from_micros(flag("--ttft-us", 50_000)),
-        itl: Nanos::from_micros(flag("--itl-us", 10_000)),
+        ttft: Nanos::from_micros(flag_or_default("--ttft-us", 50_000)),
+        itl: Nanos::from_micros(flag_or_default("--itl-us", 10_000)),
     };
-    let report = match optional("--seconds") {
+    let report = match optional_flag("--seconds") {
         Some(seconds) => {
             let listener = TcpListener::bind(address)?;
             announce(listener.local_addr()?)?;
-            serve(listener, timing, now() + Nanos::from_secs_f64(seconds))?
+            serve_until(listener, timing, now() + Nanos::from_secs_f64(seconds))?
         }
         None => until_input_ends(TruthServer::start(&address, timing)?)?,
     };

@@ -105,7 +105,7 @@ pub struct Basis {
 
 impl Basis {
     /// A figure from elsewhere.
-    pub fn given(confirmed_rps: f64, rejected_rps: Option<f64>) -> Result<Self, Refused> {
+    pub fn from_rates(confirmed_rps: f64, rejected_rps: Option<f64>) -> Result<Self, Refused> {
         let basis = Self {
             origin: Origin::Given,
             path: String::new(),
@@ -125,11 +125,11 @@ impl Basis {
             levels: Vec::new(),
             notes: Vec::new(),
         };
-        basis.checked()
+        basis.check()
     }
 
     /// The answer of a sweep.
-    pub fn of_sweep(summary: &SweepSummary) -> Result<Self, Refused> {
+    pub fn from_sweep(summary: &SweepSummary) -> Result<Self, Refused> {
         const ASK: &str = "name one with --slo 'p99 ttft < 500ms': what was measured is judged by it; \
                            or give a figure with --goodput-rps";
         const AGAIN: &str = "search with `goodput sweep TARGET --slo …`, or give a figure with \
@@ -157,16 +157,17 @@ impl Basis {
         };
         refuse_void(summary.verdict, "sweep")?;
         let is_rate = goodput.axis == Axis::Rate;
-        let mut levels: Vec<MeasuredLevel> = summary.points.iter().filter_map(measured).collect();
+        let mut levels: Vec<MeasuredLevel> =
+            summary.points.iter().filter_map(measured_level).collect();
         levels.sort_by(|a, b| a.rps.total_cmp(&b.rps));
         let facts = &summary.sweep;
-        let mut notes = doubts(summary.verdict, "sweep");
+        let mut notes = verdict_notes(summary.verdict, "sweep");
         if facts.state != SweepState::Complete {
             let text = "the sweep did not finish; its goodput is the one found so far";
             notes.push(PlanNote::new(PlanNoteKind::Doubt, text));
         }
         if goodput.state == GoodputState::Measured {
-            notes.push(PlanNote::new(PlanNoteKind::Doubt, as_measured(&goodput)));
+            notes.push(PlanNote::new(PlanNoteKind::Doubt, unconfirmed_text(&goodput)));
         }
         if !is_rate {
             let text = "the goodput comes from a closed loop, whose users wait: arrivals that do \
@@ -199,11 +200,11 @@ impl Basis {
             levels,
             notes,
         };
-        basis.checked()
+        basis.check()
     }
 
     /// A single run: what it carried, and nothing above it.
-    pub fn of_run(summary: &Summary) -> Result<Self, Refused> {
+    pub fn from_run(summary: &Summary) -> Result<Self, Refused> {
         const SWEEP: &str = "`goodput sweep` finds the rate that keeps an SLO";
         let Some(slo) = &summary.slo else {
             return Err(Refused::new("the run has no SLO, so its rate is not a goodput").hint(
@@ -227,7 +228,7 @@ impl Basis {
         let Some(rps) = offered.or(figures.requests_per_s) else {
             return Err(Refused::new("the run has no rate: nothing was measured").hint(SWEEP));
         };
-        let mut notes = doubts(summary.verdict, "run");
+        let mut notes = verdict_notes(summary.verdict, "run");
         if summary.run.state != RunState::Complete {
             notes.push(PlanNote::new(PlanNoteKind::Doubt, "the run did not finish"));
         }
@@ -257,7 +258,7 @@ impl Basis {
             levels: vec![MeasuredLevel { rps, is_open, folder: String::new(), figures }],
             notes,
         };
-        basis.checked()
+        basis.check()
     }
 
     /// The rate that one replica carries at most, by all that is known: the upper end of the fit's
@@ -273,11 +274,11 @@ impl Basis {
     }
 
     /// The SLO, read.
-    pub(super) fn terms(&self) -> Option<Slo> {
+    pub(super) fn parse_slo(&self) -> Option<Slo> {
         self.slo.as_deref()?.parse().ok()
     }
 
-    fn checked(self) -> Result<Self, Refused> {
+    fn check(self) -> Result<Self, Refused> {
         let is_rate = |rate: f64| rate.is_finite() && rate > 0.0;
         if !is_rate(self.confirmed_rps) {
             return Err(Refused::new("the goodput of a replica must be a number above zero"));
@@ -292,7 +293,7 @@ impl Basis {
 }
 
 /// That too few runs are behind the answer, and how to get more.
-fn as_measured(goodput: &Goodput) -> String {
+fn unconfirmed_text(goodput: &Goodput) -> String {
     let (runs, requests) = (goodput.runs, goodput.requests);
     let plural = if runs == 1 { "run" } else { "runs" };
     format!(
@@ -309,14 +310,14 @@ fn refuse_void(verdict: Verdict, what: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-fn doubts(verdict: Verdict, what: &str) -> Vec<PlanNote> {
+fn verdict_notes(verdict: Verdict, what: &str) -> Vec<PlanNote> {
     let text = format!("the {what} is suspect: see its report");
     let is_suspect = verdict == Verdict::Suspect;
     is_suspect.then(|| PlanNote::new(PlanNoteKind::Doubt, text)).into_iter().collect()
 }
 
 /// What a point says about its level; none if it does not measure a level.
-fn measured(summary: &PointSummary) -> Option<MeasuredLevel> {
+fn measured_level(summary: &PointSummary) -> Option<MeasuredLevel> {
     let (ask, figures) = (&summary.point.ask, &summary.point.figures);
     if matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin)
         || matches!(summary.standing, PointStanding::Unclear(_))

@@ -66,8 +66,8 @@ impl Cost {
         };
         Some(Self {
             price_per_gpu_hour: price,
-            full_use: full.units(here),
-            at_target: target.units(here),
+            full_use: full.unit_cost(here),
+            at_target: target.unit_cost(here),
         })
     }
 }
@@ -81,16 +81,17 @@ struct Paid {
 }
 
 impl Paid {
-    fn units(&self, here: &Expected) -> UnitCost {
-        let million =
-            |each: Option<f64>| each.filter(|each| *each > 0.0).map(|each| self.price(1e6, each));
+    fn unit_cost(&self, here: &Expected) -> UnitCost {
+        let million = |each: Option<f64>| {
+            each.filter(|each| *each > 0.0).map(|each| self.price_of(1e6, each))
+        };
         let (input, output) = (here.input_tokens, here.output_tokens);
         let total = input.zip(output).map(|(input, output)| input + output);
         let good = output.zip(here.good_share).map(|(output, share)| output * share);
         UnitCost {
             per_hour: self.per_hour,
             per_month: self.per_hour * MONTH_HOURS,
-            per_1000_requests: self.price(1e3, 1.0),
+            per_1000_requests: self.price_of(1e3, 1.0),
             per_million_input: million(input),
             per_million_output: million(output),
             per_million_total: million(total),
@@ -99,7 +100,7 @@ impl Paid {
     }
 
     /// Of this many units, of which each request brings this many.
-    fn price(&self, units: f64, each: f64) -> Price {
+    fn price_of(&self, units: f64, each: f64) -> Price {
         let of = |(per_hour, rps): (f64, f64)| per_hour / (rps * each * 3600.0) * units;
         Price { value: of((self.per_hour, self.rps)), best_case: self.best.map(of) }
     }

@@ -72,7 +72,7 @@ impl Expected {
 /// The figures that are interpolated, in the order of [`Expected`].
 type Row = [Option<f64>; 11];
 
-fn row(level: &MeasuredLevel) -> Row {
+fn level_row(level: &MeasuredLevel) -> Row {
     let figures = &level.figures;
     let value = |bounded: Option<Bounded>| bounded.map(|bounded| bounded.value);
     let good = figures.goodput_output_tps.zip(figures.output_tps.filter(|rate| *rate > 0.0));
@@ -105,25 +105,27 @@ struct MergedLevel {
 const LATENCIES: [&str; 7] =
     ["TTFT p50", "TTFT p99", "TPOT p50", "TPOT p99", "E2E p50", "E2E p90", "E2E p99"];
 
-fn merged(levels: &[MeasuredLevel]) -> Vec<MergedLevel> {
+fn merge_levels(levels: &[MeasuredLevel]) -> Vec<MergedLevel> {
     let mut groups: Vec<Vec<&MeasuredLevel>> = Vec::new();
     let mut sorted: Vec<&MeasuredLevel> = levels.iter().collect();
     sorted.sort_by(|a, b| a.rps.total_cmp(&b.rps));
     for level in sorted {
         let first = groups.last().and_then(|group| group.first()).map(|first| first.rps);
         match groups.last_mut() {
-            Some(group) if first.is_some_and(|first| is_same(first, level.rps)) => {
+            Some(group) if first.is_some_and(|first| is_same_rate(first, level.rps)) => {
                 group.push(level);
             }
             _ => groups.push(vec![level]),
         }
     }
-    groups.iter().map(|group| merge(group)).collect()
+    groups.iter().map(|group| merge_level_group(group)).collect()
 }
 
-fn merge(group: &[&MeasuredLevel]) -> MergedLevel {
-    let rows: Vec<(f64, f64, Row)> =
-        group.iter().map(|level| (level.figures.ok.max(1) as f64, level.rps, row(level))).collect();
+fn merge_level_group(group: &[&MeasuredLevel]) -> MergedLevel {
+    let rows: Vec<(f64, f64, Row)> = group
+        .iter()
+        .map(|level| (level.figures.ok.max(1) as f64, level.rps, level_row(level)))
+        .collect();
     let weights: f64 = rows.iter().map(|(weight, ..)| weight).sum();
     let rps = rows.iter().map(|(weight, rps, _)| weight * rps).sum::<f64>() / weights;
     let mut out: Row = [None; 11];
@@ -145,21 +147,25 @@ fn merge(group: &[&MeasuredLevel]) -> MergedLevel {
     MergedLevel { rps, row: out, partial }
 }
 
-fn is_same(a: f64, b: f64) -> bool {
+fn is_same_rate(a: f64, b: f64) -> bool {
     (a - b).abs() <= SAME * a.abs().max(b.abs())
 }
 
 /// What one replica does at this rate.
-pub fn expected(levels: &[MeasuredLevel], rps: f64, about: &str) -> Expected {
-    let merged = merged(levels);
-    let exact = merged.iter().find(|level| is_same(level.rps, rps));
+pub fn expect_at(levels: &[MeasuredLevel], rps: f64, about: &str) -> Expected {
+    let merged = merge_levels(levels);
+    let exact = merged.iter().find(|level| is_same_rate(level.rps, rps));
     let below = merged.iter().rfind(|level| level.rps < rps);
     let above = merged.iter().find(|level| level.rps > rps);
     let (footing, points, row) = match (exact, below, above) {
         (Some(exact), ..) => (Footing::Measured, vec![exact.rps], exact.row),
         (None, Some(low), Some(high)) => {
             let share = (rps - low.rps) / (high.rps - low.rps);
-            (Footing::Interpolated, vec![low.rps, high.rps], between(&low.row, &high.row, share))
+            (
+                Footing::Interpolated,
+                vec![low.rps, high.rps],
+                interpolate_rows(&low.row, &high.row, share),
+            )
         }
         (None, None, Some(lowest)) => (Footing::BelowMeasured, vec![lowest.rps], lowest.row),
         (None, Some(highest), None) => {
@@ -190,7 +196,7 @@ pub fn expected(levels: &[MeasuredLevel], rps: f64, about: &str) -> Expected {
     }
 }
 
-fn between(low: &Row, high: &Row, share: f64) -> Row {
+fn interpolate_rows(low: &Row, high: &Row, share: f64) -> Row {
     let mut out: Row = [None; 11];
     for ((slot, low), high) in out.iter_mut().zip(low).zip(high) {
         *slot = low.zip(*high).map(|(low, high)| low + (high - low) * share);

@@ -45,7 +45,7 @@ pub struct StepLatency {
 }
 
 /// Shares of single calls that are needed for the median and the 99th percentile of a step.
-pub fn shares(calls: u32) -> [f64; 2] {
+pub fn single_call_shares(calls: u32) -> [f64; 2] {
     let root = 1.0 / f64::from(calls.max(1));
     [0.5f64.powf(root), 0.99f64.powf(root)]
 }
@@ -63,7 +63,7 @@ impl FanOut {
                     interpolated: found.is_some_and(|(_, exact)| !exact),
                 }
             };
-            let [p50, p99] = shares(calls).map(step);
+            let [p50, p99] = single_call_shares(calls).map(step);
             FanFigure {
                 metric: (*metric).to_owned(),
                 single_p50_ms: at(0.5).map(|(ms, _)| ms),
@@ -76,7 +76,7 @@ impl FanOut {
     }
 
     /// The percentiles of E2E and TTFT that an expectation has.
-    pub fn of_expected(calls: u32, here: &Expected) -> Self {
+    pub fn from_expected(calls: u32, here: &Expected) -> Self {
         let listed = |points: [(f64, Option<f64>); 3]| {
             points.into_iter().filter_map(|(share, ms)| ms.map(|ms| (share, ms))).collect()
         };

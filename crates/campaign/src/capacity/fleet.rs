@@ -54,7 +54,7 @@ pub struct Fleets {
 
 /// Replicas that carry a load: the ceiling of the quotient, where a rounding error of it is no
 /// replica.
-pub(super) fn needed(load: f64, each: f64) -> u64 {
+pub(super) fn replicas_needed(load: f64, each: f64) -> u64 {
     let exact = load / each;
     (exact * (1.0 - 1e-12) - 1e-12).ceil().clamp(1.0, 1e18) as u64
 }
@@ -73,19 +73,19 @@ impl Fleets {
         let fleet = |replicas: u64, range| Fleet::new(basis, question, replicas, range);
         let range = |load: f64, more: u64| {
             [basis.most_rps(), basis.least_rps()]
-                .map(|each| each.map(|each| needed(load, each) + more))
+                .map(|each| each.map(|each| replicas_needed(load, each) + more))
         };
-        let bare = needed(target, basis.confirmed_rps);
+        let bare = replicas_needed(target, basis.confirmed_rps);
         Ok(Self {
             bare: fleet(bare, range(target, 0)),
-            with_headroom: fleet(needed(padded, basis.confirmed_rps), range(padded, 0)),
+            with_headroom: fleet(replicas_needed(padded, basis.confirmed_rps), range(padded, 0)),
             with_spare: fleet(bare + 1, range(target, 1)),
             asked: question.replicas.map(|replicas| fleet(replicas, [None; 2])),
         })
     }
 
     /// The largest of them.
-    pub(super) fn most(&self) -> u64 {
+    pub(super) fn most_replicas(&self) -> u64 {
         let all = [Some(self.bare), Some(self.with_headroom), Some(self.with_spare), self.asked];
         all.iter().flatten().map(|fleet| fleet.replicas).max().unwrap_or(1)
     }

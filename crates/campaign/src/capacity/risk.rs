@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fleet::needed;
+use super::fleet::replicas_needed;
 use super::{Basis, FitPoint, Fitted, Played, Question, Traffic};
 
 /// Rates of a replica that are simulated at most.
@@ -70,7 +70,7 @@ impl LevelRisk {
         Self { rps, stretches: played.len() as u64, stretch_s, missed, good_share }
     }
 
-    fn p(&self) -> f64 {
+    fn miss_probability(&self) -> f64 {
         self.missed as f64 / self.stretches.max(1) as f64
     }
 }
@@ -204,7 +204,7 @@ pub struct TrafficPlan {
 }
 
 /// The rates of a replica at which the model has to be asked, ascending.
-pub fn levels(basis: &Basis, traffic: &Traffic, replicas: u64) -> Vec<f64> {
+pub fn rates_to_simulate(basis: &Basis, traffic: &Traffic, replicas: u64) -> Vec<f64> {
     let shares: Vec<f64> =
         traffic.slots.iter().map(|slot| slot.rps / replicas.max(1) as f64).collect();
     let floor = basis.confirmed_rps * LOWEST;
@@ -219,7 +219,7 @@ pub fn levels(basis: &Basis, traffic: &Traffic, replicas: u64) -> Vec<f64> {
     if high <= low * 1.001 {
         return vec![high];
     }
-    // Closer together where it matters: steps get smaller towards the top.
+    // Closer together where it matters: steps get smaller toward the top.
     let steps = MOST_LEVELS as f64 - 1.0;
     let place = |number: usize| {
         let rest = 1.0 - number as f64 / steps;
@@ -229,7 +229,7 @@ pub fn levels(basis: &Basis, traffic: &Traffic, replicas: u64) -> Vec<f64> {
 }
 
 /// Traffic against this many replicas, with what was simulated.
-pub fn over_traffic(
+pub fn plan_for_traffic(
     basis: &Basis,
     question: &Question,
     traffic: &Traffic,
@@ -254,10 +254,10 @@ pub fn over_traffic(
                 mean_rps: mean(&|rps| rps),
                 peak_rps,
                 load: each(peak_rps) / basis.confirmed_rps,
-                state: state(basis, each(peak_rps)),
+                state: hour_state(basis, each(peak_rps)),
                 p_miss: stated.map(|curve| mean(&|rps| curve.p_miss(each(rps)))),
                 good_share: stated.and_then(|curve| curve.good_share(&slots, replicas)),
-                replicas_needed: needed(peak_rps, basis.confirmed_rps),
+                replicas_needed: replicas_needed(peak_rps, basis.confirmed_rps),
             }
         })
         .collect();
@@ -274,14 +274,14 @@ pub fn over_traffic(
         mean_rps: traffic.mean_rps(),
         peak_rps: traffic.peak_rps(),
         replicas,
-        enough: enough(basis, question, traffic, &hours),
+        enough: replicas_enough(basis, question, traffic, &hours),
         hours,
         counts,
         simulation,
     }
 }
 
-fn state(basis: &Basis, rps: f64) -> HourState {
+fn hour_state(basis: &Basis, rps: f64) -> HourState {
     let above = |limit: f64| rps > limit * (1.0 + 1e-9);
     if basis.most_rps().is_some_and(above) {
         HourState::Misses
@@ -292,8 +292,13 @@ fn state(basis: &Basis, rps: f64) -> HourState {
     }
 }
 
-fn enough(basis: &Basis, question: &Question, traffic: &Traffic, hours: &[Hour]) -> Enough {
-    let replicas = needed(traffic.peak_rps(), basis.confirmed_rps);
+fn replicas_enough(
+    basis: &Basis,
+    question: &Question,
+    traffic: &Traffic,
+    hours: &[Hour],
+) -> Enough {
+    let replicas = replicas_needed(traffic.peak_rps(), basis.confirmed_rps);
     let fixed = replicas as f64 * traffic.seconds() / 3600.0;
     // The last hour may be a part of one.
     let lengths = traffic
@@ -329,8 +334,10 @@ struct MissCurve {
 
 impl MissCurve {
     fn from_levels(levels: &[LevelRisk], basis: &Basis) -> Option<Self> {
-        let mut points: Vec<(f64, f64, f64)> =
-            levels.iter().map(|level| (level.rps, level.p(), level.good_share)).collect();
+        let mut points: Vec<(f64, f64, f64)> = levels
+            .iter()
+            .map(|level| (level.rps, level.miss_probability(), level.good_share))
+            .collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         // More load is never better: chance exceptions are smoothed upwards.
         let (mut worst, mut good) = (0.0f64, 1.0f64);
@@ -343,7 +350,7 @@ impl MissCurve {
         (!points.is_empty()).then_some(Self { points, most })
     }
 
-    fn at(&self, rps: f64) -> (f64, f64) {
+    fn miss_and_good_at(&self, rps: f64) -> (f64, f64) {
         let above = self.points.partition_point(|point| point.0 < rps);
         let get = |place: usize| self.points.get(place).copied();
         match (above.checked_sub(1).and_then(get), get(above)) {
@@ -357,7 +364,7 @@ impl MissCurve {
     }
 
     fn p_miss(&self, rps: f64) -> f64 {
-        if rps > self.most { 1.0 } else { self.at(rps).0 }
+        if rps > self.most { 1.0 } else { self.miss_and_good_at(rps).0 }
     }
 
     /// Of all requests of these stretches; none if one of them lies above what was simulated.
@@ -369,7 +376,7 @@ impl MissCurve {
                 return None;
             }
             let requests = slot.rps * slot.seconds;
-            good += requests * self.at(each).1;
+            good += requests * self.miss_and_good_at(each).1;
             all += requests;
         }
         (all > 0.0).then(|| good / all)

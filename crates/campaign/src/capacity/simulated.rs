@@ -14,7 +14,7 @@ use goodput_sim::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use fit::calibrate;
+pub use fit::calibrate_model;
 use limits::StretchLimits;
 
 /// Pairs of lengths that are kept: enough for their p99.
@@ -42,14 +42,15 @@ impl fmt::Debug for Sizes {
 
 impl Sizes {
     /// Pairs that were seen. Of many, as many as are enough, evenly taken.
-    pub fn seen(pairs: &[(u32, u32)], about: impl Into<String>) -> Option<Self> {
+    pub fn from_pairs(pairs: &[(u32, u32)], about: impl Into<String>) -> Option<Self> {
         let every = pairs.len().div_ceil(MOST_PAIRS).max(1);
-        let taken: Vec<_> = pairs.iter().step_by(every).map(|(i, o)| Self::pair(*i, *o)).collect();
+        let taken: Vec<_> =
+            pairs.iter().step_by(every).map(|(i, o)| Self::prompt_and_answer(*i, *o)).collect();
         (!taken.is_empty()).then(|| Self { pairs: taken, about: about.into(), is_assumed: false })
     }
 
     /// Lengths with these means, spread as the presets are.
-    pub fn assumed(input: f64, output: f64) -> Option<Self> {
+    pub fn from_means(input: f64, output: f64) -> Option<Self> {
         let is_length = |tokens: f64| (0.5..1e7).contains(&tokens);
         if !(is_length(input) && is_length(output)) {
             return None;
@@ -57,17 +58,18 @@ impl Sizes {
         let median = |mean: f64| mean / (SIGMA * SIGMA / 2.0).exp();
         let draw = |index: u64| {
             let mut stream = RandomStream::new(1, Domain::Lengths, index);
-            let mut length =
-                |mean: f64| stream.log_normal(median(mean), SIGMA).round().clamp(1.0, 1e6) as u32;
+            let mut length = |mean: f64| {
+                stream.draw_log_normal(median(mean), SIGMA).round().clamp(1.0, 1e6) as u32
+            };
             let input = length(input);
-            Self::pair(input, length(output))
+            Self::prompt_and_answer(input, length(output))
         };
         let pairs = (0..MOST_PAIRS as u64).map(draw).collect();
         let about = "log-normal around the measured means (sigma 0.8)".to_owned();
         Some(Self { pairs, about, is_assumed: true })
     }
 
-    fn pair(input: u32, output: u32) -> (Arc<[u32]>, u32) {
+    fn prompt_and_answer(input: u32, output: u32) -> (Arc<[u32]>, u32) {
         // The cache is off: only the length of a prompt matters.
         (vec![0; input.clamp(1, 1_000_000) as usize].into(), output.clamp(1, 1_000_000))
     }
@@ -117,7 +119,7 @@ impl Parameters {
             max_queue: None,
             frontend: Time(frontend),
         };
-        // Memory is not modelled: what it does to the measured points is in their step times.
+        // Memory is not modeled: what it does to the measured points is in their step times.
         let kv = Kv { blocks: 10_000_000, block_tokens: 1024, prefix_caching: false };
         let profile = Profile {
             about: "calibrated from measured points by `goodput capacity`".to_owned(),
@@ -151,17 +153,17 @@ struct Stretch {
 }
 
 /// What became of the requests that came after the burn-in.
-fn play(profile: &Profile, sizes: &Sizes, stretch: Stretch) -> Vec<JobOutcome> {
+fn simulate_stretch(profile: &Profile, sizes: &Sizes, stretch: Stretch) -> Vec<JobOutcome> {
     let end = stretch.burn_in_s + stretch.seconds;
     let mut gaps = RandomStream::new(stretch.seed, Domain::Arrivals, 0);
     let mut choice = RandomStream::new(stretch.seed, Domain::Sampling, 0);
     let (mut at, mut id) = (0.0, 0u64);
     let arrivals = std::iter::from_fn(|| {
-        at += gaps.exponential() / stretch.rps;
+        at += gaps.draw_exponential() / stretch.rps;
         if at >= end {
             return None;
         }
-        let place = choice.below(sizes.pairs.len() as u64) as usize;
+        let place = choice.next_below(sizes.pairs.len() as u64) as usize;
         let (prompt, output) = sizes.pairs.get(place)?;
         let job =
             SimJob { id, prompt: Arc::clone(prompt), output_tokens: *output, answer_seed: id };
@@ -234,7 +236,8 @@ impl Fitted {
             seconds: self.stretch_s(rps),
             seed: 1000 + number,
         };
-        let judged = self.limits.judge(&play(&self.profile, &self.sizes, stretch), &self.slo);
+        let judged =
+            self.limits.judge(&simulate_stretch(&self.profile, &self.sizes, stretch), &self.slo);
         Played { missed: judged.excess > 1.0, good_share: judged.good_share }
     }
 

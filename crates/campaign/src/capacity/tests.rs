@@ -41,12 +41,12 @@ fn measured() -> Basis {
     let points = (1..)
         .zip(rows)
         .map(|(number, (rps, ttft, tpot))| point(number, rps, flat(rps, ttft, tpot), rps < 25.0));
-    Basis::of_sweep(&sweep(points.collect(), 20.0, 25.0)).unwrap()
+    Basis::from_sweep(&sweep(points.collect(), 20.0, 25.0)).unwrap()
 }
 
 #[test]
 fn the_seed_s_example() {
-    let plan = plan(Basis::given(22.0, None).unwrap(), question(100.0)).unwrap();
+    let plan = plan_capacity(Basis::from_rates(22.0, None).unwrap(), question(100.0)).unwrap();
     let counts = |fleet: &Fleet| (fleet.replicas, fleet.gpus);
     assert_eq!(counts(&plan.fleets.bare), (5, Some(40)));
     assert_eq!(counts(&plan.fleets.with_headroom), (6, Some(48)));
@@ -62,22 +62,23 @@ fn the_seed_s_example() {
 fn a_rounding_error_is_no_replica() {
     // 100 × 1.1 is a little more than 110 in binary.
     let tenth = Question { headroom: 0.1, ..question(100.0) };
-    let plan = |basis: Basis, question| plan(basis, question).unwrap().fleets;
-    assert_eq!(plan(Basis::given(22.0, None).unwrap(), tenth).with_headroom.replicas, 5);
+    let plan = |basis: Basis, question| plan_capacity(basis, question).unwrap().fleets;
+    assert_eq!(plan(Basis::from_rates(22.0, None).unwrap(), tenth).with_headroom.replicas, 5);
     for n in 1..400u32 {
-        let basis = Basis::given(0.1, None).unwrap();
+        let basis = Basis::from_rates(0.1, None).unwrap();
         let exact = Question { headroom: 0.0, ..question(0.1 * f64::from(n)) };
         assert_eq!(plan(basis, exact).bare.replicas, u64::from(n), "{n}");
     }
     // But a thousandth of a request more is one.
     let more = question(110.001);
-    assert_eq!(plan(Basis::given(22.0, None).unwrap(), more).bare.replicas, 6);
+    assert_eq!(plan(Basis::from_rates(22.0, None).unwrap(), more).bare.replicas, 6);
 }
 
 #[test]
 fn the_best_case_is_by_the_rejected_rate() {
-    let basis = Basis::given(20.0, Some(25.0)).unwrap();
-    let fleets = plan(basis, Question { replicas: Some(4), ..question(100.0) }).unwrap().fleets;
+    let basis = Basis::from_rates(20.0, Some(25.0)).unwrap();
+    let fleets =
+        plan_capacity(basis, Question { replicas: Some(4), ..question(100.0) }).unwrap().fleets;
     assert_eq!(fleets.bare.replicas, 5);
     assert_eq!(fleets.bare.best_case, Some(BestCase { replicas: 4, gpus: Some(32) }));
     assert_eq!(fleets.with_headroom.best_case.map(|best| best.replicas), Some(5));
@@ -91,7 +92,7 @@ fn the_interval_of_the_limit_is_a_range_of_replicas() {
         let goodput = summary.goodput.as_mut().unwrap();
         goodput.crossing = Some(campaign::sweep::Bounded { value: 21.0, low, high });
         goodput.over_claim_risk = risk;
-        plan(Basis::of_sweep(&summary).unwrap(), question(100.0)).unwrap()
+        plan_capacity(Basis::from_sweep(&summary).unwrap(), question(100.0)).unwrap()
     };
     let ends = |fleet: Fleet| (fleet.best_case, fleet.worst_case);
     let count = |case: Option<BestCase>| case.map(|case| case.replicas);
@@ -119,7 +120,9 @@ fn runs_without_a_percentile_do_not_drop_out_in_silence() {
         point(2, 20.0, slow, true),
         point(3, 25.0, flat(25.0, 900.0, 60.0), false),
     ];
-    let plan = plan(Basis::of_sweep(&sweep(points, 20.0, 25.0)).unwrap(), question(20.0)).unwrap();
+    let plan =
+        plan_capacity(Basis::from_sweep(&sweep(points, 20.0, 25.0)).unwrap(), question(20.0))
+            .unwrap();
     assert_eq!(plan.expected[0].partial, ["TTFT p99"]);
     let is_said =
         |note: &PlanNote| note.text.contains("not every run at the confirmed rate has TTFT p99");
@@ -128,7 +131,7 @@ fn runs_without_a_percentile_do_not_drop_out_in_silence() {
 
 #[test]
 fn costs_follow_the_formula() {
-    let cost = plan(measured(), question(50.0)).unwrap().cost.unwrap();
+    let cost = plan_capacity(measured(), question(50.0)).unwrap().cost.unwrap();
     let near = |price: Option<Price>, value: f64, best: f64| {
         let price = price.unwrap();
         assert!((price.value / value - 1.0).abs() < 1e-12, "{price:?} {value}");
@@ -146,7 +149,7 @@ fn costs_follow_the_formula() {
     near(Some(cost.at_target.per_1000_requests), 60.0 / 180.0, 60.0 / 180.0);
 }
 
-/// [`measured`], with 1000 W at rest and 100 W more for each request a second.
+/// [`measured_level`], with 1000 W at rest and 100 W more for each request a second.
 fn watched() -> Basis {
     let mut basis = measured();
     for level in &mut basis.levels {
@@ -157,7 +160,7 @@ fn watched() -> Basis {
 
 #[test]
 fn energy_is_power_over_tokens() {
-    let plan = |basis: Basis, target: f64| plan(basis, question(target)).unwrap();
+    let plan = |basis: Basis, target: f64| plan_capacity(basis, question(target)).unwrap();
     let near = |value: f64, expected: f64| {
         assert!((value / expected - 1.0).abs() < 1e-12, "{value} is not {expected}");
     };
@@ -191,7 +194,7 @@ fn energy_is_power_over_tokens() {
 #[test]
 fn expectations_never_leave_the_measured_range_in_silence() {
     let levels = measured().levels;
-    let at = |rps| expected(&levels, rps, "x");
+    let at = |rps| expect_at(&levels, rps, "x");
     assert_eq!((at(20.0).footing, at(20.0).ttft_p50_ms), (Footing::Measured, Some(140.0)));
     let middle = at(15.0);
     assert_eq!((middle.footing, middle.points_rps), (Footing::Interpolated, vec![10.0, 20.0]));
@@ -201,7 +204,7 @@ fn expectations_never_leave_the_measured_range_in_silence() {
     let above = at(30.0);
     assert_eq!((above.footing, above.has_latency()), (Footing::AboveMeasured, false));
     assert_eq!(above.input_tokens, Some(500.0));
-    assert_eq!(expected(&[], 1.0, "x").footing, Footing::Nothing);
+    assert_eq!(expect_at(&[], 1.0, "x").footing, Footing::Nothing);
 }
 
 #[test]
@@ -211,7 +214,7 @@ fn points_at_one_rate_count_by_their_requests() {
     again.figures.ok = levels[2].figures.ok * 3;
     again.figures.ttft_ms.p50.as_mut().unwrap().value = 180.0;
     levels.push(again);
-    assert_eq!(expected(&levels, 20.0, "x").ttft_p50_ms, Some(170.0));
+    assert_eq!(expect_at(&levels, 20.0, "x").ttft_p50_ms, Some(170.0));
 }
 
 #[test]
@@ -237,21 +240,21 @@ fn traffic_in_stretches() {
     assert!((13.9..=14.0).contains(&(peak.start_s / 3600.0)), "{peak:?}");
     assert!(day.peak_rps() < 100.0 && day.peak_rps() > 99.99);
     // A minute at 10, the rest of an hour at 4, then 6: the last lasts as long as the one before.
-    let rates = Traffic::of_rates(&[(0.0, 10.0), (60.0, 4.0), (3600.0, 6.0)]).unwrap();
+    let rates = Traffic::from_rates(&[(0.0, 10.0), (60.0, 4.0), (3600.0, 6.0)]).unwrap();
     assert_eq!(rates.slots[0].rps, (60.0 * 10.0 + 240.0 * 4.0) / 300.0);
     assert_eq!((rates.slots[1].rps, rates.slots[12].rps), (4.0, 6.0));
     assert_eq!(rates.seconds(), 7140.0);
     // Ten minutes of a request every two seconds, then one every second for five.
     let instants: Vec<f64> =
         (0..300).map(|n| f64::from(n) * 2.0).chain((0..=300).map(|n| f64::from(600 + n))).collect();
-    let trace = Traffic::of_arrivals(&instants).unwrap();
+    let trace = Traffic::from_arrivals(&instants).unwrap();
     let rates: Vec<f64> = trace.slots.iter().map(|slot| slot.rps).collect();
     assert_eq!(rates, [0.5, 0.5, 301.0 / 300.0]);
 }
 
 #[test]
 fn bad_traffic_is_refused() {
-    let rates = |rows: &[(f64, f64)]| Traffic::of_rates(rows).unwrap_err().what;
+    let rates = |rows: &[(f64, f64)]| Traffic::from_rates(rows).unwrap_err().what;
     assert!(rates(&[]).contains("no rates"));
     assert!(rates(&[(0.0, 1.0), (0.0, 1.0)]).contains("row 2"));
     assert!(rates(&[(10.0, 1.0), (5.0, 1.0)]).contains("row 2"));
@@ -260,7 +263,7 @@ fn bad_traffic_is_refused() {
     assert!(rates(&[(f64::NAN, 1.0)]).contains("row 1"));
     assert!(rates(&[(0.0, 0.0), (60.0, 0.0)]).contains("no load"));
     assert!(rates(&[(0.0, 1.0), (1e9, 1.0)]).contains("one month"));
-    assert!(Traffic::of_arrivals(&[]).is_err() && Traffic::of_arrivals(&[0.0, 1.0]).is_err());
+    assert!(Traffic::from_arrivals(&[]).is_err() && Traffic::from_arrivals(&[0.0, 1.0]).is_err());
     for (peak, trough, hour) in [
         (10.0, 20.0, 1.0),
         (0.0, 0.0, 1.0),
@@ -278,9 +281,9 @@ fn hours_are_held_against_both_ends() {
     let basis = measured();
     // On two replicas 40 is confirmed and 50 rejected.
     let rows = [(0.0, 40.0), (3600.0, 40.1), (7200.0, 50.0), (10_800.0, 50.1)];
-    let traffic = Traffic::of_rates(&rows).unwrap();
+    let traffic = Traffic::from_rates(&rows).unwrap();
     let nothing = Simulation::refused("not asked", "");
-    let plan = over_traffic(&basis, &question(60.0), &traffic, 2, nothing);
+    let plan = plan_for_traffic(&basis, &question(60.0), &traffic, 2, nothing);
     let states: Vec<_> = plan.hours.iter().map(|hour| hour.state).collect();
     assert_eq!(states, [Fine, AtRisk, AtRisk, Misses]);
     assert_eq!(plan.counts, Hours { all: 4, at_risk: 3, missing: 1 });
@@ -304,8 +307,8 @@ fn chances_are_read_off_the_levels() {
     simulation.refused = None;
     simulation.levels = vec![level(18.0, 0), level(22.0, 6), level(24.0, 3), level(25.0, 9)];
     let rows = [(0.0, 10.0), (3600.0, 20.0), (7200.0, 24.0), (10_800.0, 26.0)];
-    let traffic = Traffic::of_rates(&rows).unwrap();
-    let plan = over_traffic(&measured(), &question(60.0), &traffic, 1, simulation);
+    let traffic = Traffic::from_rates(&rows).unwrap();
+    let plan = plan_for_traffic(&measured(), &question(60.0), &traffic, 1, simulation);
     let chances: Vec<_> = plan.hours.iter().map(|hour| hour.p_miss.unwrap()).collect();
     // Half way from 0 to 6 of 12; 24 is taken to be no better than 22; 26 was rejected.
     assert_eq!(chances, [0.0, 0.25, 0.5, 1.0]);
@@ -316,13 +319,13 @@ fn chances_are_read_off_the_levels() {
 #[test]
 fn only_loads_that_occur_and_matter_are_simulated() {
     let basis = measured();
-    let traffic = Traffic::of_rates(&[(0.0, 4.0), (3600.0, 60.0)]).unwrap();
+    let traffic = Traffic::from_rates(&[(0.0, 4.0), (3600.0, 60.0)]).unwrap();
     // Twelve on each of five: nothing below half of the confirmed rate.
-    let found = levels(&basis, &traffic, 5);
+    let found = rates_to_simulate(&basis, &traffic, 5);
     assert!(found.len() <= 20 && found.is_sorted(), "{found:?}");
     assert_eq!((found[0], *found.last().unwrap()), (10.0, 12.0));
     // Sixty on one is above the rejected rate: only the four are left.
-    assert_eq!(levels(&basis, &traffic, 1), [10.0]);
+    assert_eq!(rates_to_simulate(&basis, &traffic, 1), [10.0]);
 }
 
 #[test]
@@ -330,7 +333,7 @@ fn sweeps_without_an_answer_are_refused() {
     let with = |change: &dyn Fn(&mut campaign::sweep::SweepSummary)| {
         let mut summary = sweep(Vec::new(), 20.0, 25.0);
         change(&mut summary);
-        Basis::of_sweep(&summary)
+        Basis::from_sweep(&summary)
     };
     let state = |state: GoodputState| {
         with(&move |summary| {
@@ -383,7 +386,7 @@ fn a_list_of_rates_is_a_basis_as_measured() {
             point(number, rate, figures, kept)
         })
         .collect();
-    let basis = Basis::of_sweep(&summary).unwrap();
+    let basis = Basis::from_sweep(&summary).unwrap();
     assert_eq!((basis.confirmed_rps, basis.rejected_rps), (20.0, Some(40.0)));
     assert!(basis.is_measured_only, "one run each");
     assert!(basis.notes.iter().any(|note| note.text.contains("as measured, in 1 run")));
@@ -392,11 +395,16 @@ fn a_list_of_rates_is_a_basis_as_measured() {
 #[test]
 fn bad_numbers_are_refused() {
     for rps in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(Basis::given(rps, None).is_err(), "{rps}");
-        assert!(plan(Basis::given(1.0, None).unwrap(), question(rps)).is_err(), "{rps}");
+        assert!(Basis::from_rates(rps, None).is_err(), "{rps}");
+        assert!(
+            plan_capacity(Basis::from_rates(1.0, None).unwrap(), question(rps)).is_err(),
+            "{rps}"
+        );
     }
-    assert!(Basis::given(20.0, Some(19.0)).is_err());
-    let refused = |question: Question| plan(Basis::given(1.0, None).unwrap(), question).is_err();
+    assert!(Basis::from_rates(20.0, Some(19.0)).is_err());
+    let refused = |question: Question| {
+        plan_capacity(Basis::from_rates(1.0, None).unwrap(), question).is_err()
+    };
     assert!(refused(Question { headroom: 10.0, ..question(1.0) }));
     assert!(refused(Question { headroom: f64::NAN, ..question(1.0) }));
     assert!(refused(Question { price_per_gpu_hour: Some(-1.0), ..question(1.0) }));
@@ -407,7 +415,7 @@ fn bad_numbers_are_refused() {
 #[test]
 fn a_plan_reads_back_what_it_writes() {
     for basis in [measured(), watched()] {
-        let mut plan = plan(basis, question(50.0)).unwrap();
+        let mut plan = plan_capacity(basis, question(50.0)).unwrap();
         plan.basis.levels.clear();
         plan.basis.notes.clear();
         let value = serde_json::to_value(&plan).unwrap();
@@ -425,8 +433,8 @@ fn small_sweep() -> campaign::sweep::SweepSummary {
 
 #[test]
 fn the_model_finds_the_engine_behind_the_points() {
-    let basis = Basis::of_sweep(&small_sweep()).unwrap();
-    let fitted = calibrate(&basis, &Sizes::seen(&sizes(), "all").unwrap()).unwrap();
+    let basis = Basis::from_sweep(&small_sweep()).unwrap();
+    let fitted = calibrate_model(&basis, &Sizes::from_pairs(&sizes(), "all").unwrap()).unwrap();
     // 20 µs a prefill token, 48 sequences.
     assert!((0.016..0.024).contains(&fitted.prefill_ms_per_token), "{fitted:?}");
     assert!((38..60).contains(&fitted.max_num_seqs), "{fitted:?}");
@@ -440,11 +448,11 @@ fn the_model_finds_the_engine_behind_the_points() {
 
 #[test]
 fn a_bad_fit_is_not_used() {
-    let sizes = Sizes::assumed(136.0, 27.0).unwrap();
+    let sizes = Sizes::from_means(136.0, 27.0).unwrap();
     let refused = |change: &dyn Fn(&mut Basis)| {
-        let mut basis = Basis::of_sweep(&small_sweep()).unwrap();
+        let mut basis = Basis::from_sweep(&small_sweep()).unwrap();
         change(&mut basis);
-        calibrate(&basis, &sizes).err().unwrap_or_default()
+        calibrate_model(&basis, &sizes).err().unwrap_or_default()
     };
     assert!(refused(&|basis| basis.levels.truncate(2)).contains("a fit needs 3"));
     assert!(refused(&|basis| drop(basis.levels.drain(..3))).contains("too close"));

@@ -50,7 +50,7 @@ impl Traffic {
         let slots = (0..288).map(|number| {
             let start_s = f64::from(number) * SLOT_S;
             let angle = TAU * ((start_s + SLOT_S / 2.0) / 3600.0 - peak_hour) / 24.0;
-            let rps = (mean + swing * goodput_model::random::cos(angle)).max(0.0);
+            let rps = (mean + swing * goodput_model::random::portable_cos(angle)).max(0.0);
             TrafficSlot { start_s, seconds: SLOT_S, rps }
         });
         let about =
@@ -59,7 +59,7 @@ impl Traffic {
     }
 
     /// Rates from instants on, each until the next; the last one lasts as long as the one before.
-    pub fn of_rates(rows: &[(f64, f64)]) -> Result<Self, Refused> {
+    pub fn from_rates(rows: &[(f64, f64)]) -> Result<Self, Refused> {
         let Some(&(first, _)) = rows.first() else {
             return Err(Refused::new("holds no rates"));
         };
@@ -86,13 +86,13 @@ impl Traffic {
         let ends = rows.iter().skip(1).map(|row| row.0).chain([end]);
         let mut work = StretchWork::new(length);
         for (&(at, rps), to) in rows.iter().zip(ends) {
-            work.add(at - first, to - first, rps);
+            work.add_rate(at - first, to - first, rps);
         }
-        work.finish(format!("{} rates over {}", rows.len(), span(length)))
+        work.finish(format!("{} rates over {}", rows.len(), duration_text(length)))
     }
 
     /// The rates of requests at these instants, in seconds and in order.
-    pub fn of_arrivals(instants: &[f64]) -> Result<Self, Refused> {
+    pub fn from_arrivals(instants: &[f64]) -> Result<Self, Refused> {
         let (Some(first), Some(last)) = (instants.first(), instants.last()) else {
             return Err(Refused::new("holds no requests"));
         };
@@ -106,9 +106,9 @@ impl Traffic {
         }
         let mut work = StretchWork::new(length);
         for instant in instants {
-            work.count(instant - first);
+            work.count_arrival(instant - first);
         }
-        work.finish(format!("{} requests over {}", instants.len(), span(length)))
+        work.finish(format!("{} requests over {}", instants.len(), duration_text(length)))
     }
 
     /// The highest rate over five minutes.
@@ -144,7 +144,7 @@ impl Traffic {
 
 fn checked_length(length: f64) -> Result<f64, Refused> {
     if length > LONGEST_S {
-        let what = format!("lasts {}: the limit is one month", span(length));
+        let what = format!("lasts {}: the limit is one month", duration_text(length));
         return Err(
             Refused::new(what).hint("times are in seconds, unless the column is named `hour`")
         );
@@ -152,7 +152,7 @@ fn checked_length(length: f64) -> Result<f64, Refused> {
     Ok(length)
 }
 
-fn span(seconds: f64) -> String {
+fn duration_text(seconds: f64) -> String {
     if seconds >= 7200.0 {
         format!("{:.1} h", seconds / 3600.0)
     } else {
@@ -172,7 +172,7 @@ impl StretchWork {
         Self { length, requests: vec![0.0; slots as usize] }
     }
 
-    fn add(&mut self, from: f64, to: f64, rps: f64) {
+    fn add_rate(&mut self, from: f64, to: f64, rps: f64) {
         let first = (from / SLOT_S).floor().max(0.0) as usize;
         for (number, requests) in self.requests.iter_mut().enumerate().skip(first) {
             let start = number as f64 * SLOT_S;
@@ -183,7 +183,7 @@ impl StretchWork {
         }
     }
 
-    fn count(&mut self, at: f64) {
+    fn count_arrival(&mut self, at: f64) {
         let last = self.requests.len().saturating_sub(1);
         let slot = self.requests.get_mut(((at / SLOT_S) as usize).min(last));
         if let Some(requests) = slot {

@@ -1,14 +1,18 @@
 //! What the blocks say about each figure.
 
 use goodput_stats::paired::{
-    Counts, Paired, blocks_to_find, blocks_to_narrow, nominal, paired, simultaneous, stepped,
+    Counts, Paired, blocks_to_find, blocks_to_narrow, nominal_alpha, simultaneous_alpha,
+    stepped_alpha, test_paired,
 };
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{Blocks, centre, change, difference, differences, levels, sides};
-use super::design::looks;
-use super::metric::family;
-use super::{Better, ComparedMetric, ComparedRun, Design, Gate, metric};
+use super::blocks::{
+    Blocks, center_of_values, change_to_difference, difference_to_change, level_count,
+    log_differences, side_count,
+};
+use super::design::looks_in_order;
+use super::metric::tested_metrics;
+use super::{Better, ComparedMetric, ComparedRun, Design, Gate, find_metric};
 
 /// The outcome for one figure of a candidate against the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,29 +82,32 @@ pub(super) const LEAST: u32 = 3;
 
 /// Every figure of every candidate at every level, tested ones first.
 pub fn findings(design: &Design, done: &[ComparedRun]) -> Vec<Finding> {
-    findings_of(design, done, None)
+    findings_with_failures(design, done, None)
 }
 
 /// The same where failures were counted pair by pair, which says more than the counts of each side.
-pub(crate) fn findings_of(
+pub(crate) fn findings_with_failures(
     design: &Design,
     done: &[ComparedRun],
     failed: Option<Counts>,
 ) -> Vec<Finding> {
     let blocks = Blocks::new(design, done);
-    let family = family(design);
-    let named = family.iter().map(String::as_str).filter(|name| blocks.names().contains(name));
-    let others = blocks.names().into_iter().filter(|name| !family.iter().any(|own| own == name));
-    let metrics: Vec<ComparedMetric> = named.chain(others).filter_map(metric).collect();
+    let family = tested_metrics(design);
+    let named =
+        family.iter().map(String::as_str).filter(|name| blocks.figure_names().contains(name));
+    let others =
+        blocks.figure_names().into_iter().filter(|name| !family.iter().any(|own| own == name));
+    let metrics: Vec<ComparedMetric> = named.chain(others).filter_map(find_metric).collect();
     let mut pairs = Vec::new();
-    for level in 0..levels(design) {
-        for side in 1..sides(design) {
+    for level in 0..level_count(design) {
+        for side in 1..side_count(design) {
             for metric in &metrics {
                 let values = blocks.pairs(&metric.name, level, [0, side]);
                 let is_tested = family.contains(&metric.name);
                 let is_whole = values.len() == blocks.complete.len();
                 let of_pairs = failed.filter(|_| metric.name == "error_share");
-                let counts = of_pairs.or_else(|| blocks.counts(&metric.name, level, [0, side]));
+                let counts =
+                    of_pairs.or_else(|| blocks.share_counts(&metric.name, level, [0, side]));
                 pairs.push(Pairs { metric, level, side, values, counts, is_tested, is_whole });
             }
         }
@@ -108,8 +115,8 @@ pub(crate) fn findings_of(
     // A figure to be tested stays even without a value: it may be too bad to have one.
     pairs.retain(|pairs| pairs.is_tested || !pairs.values.is_empty());
     pairs.sort_by_key(|pairs| !pairs.is_tested);
-    let alphas = alphas(design, &pairs);
-    pairs.iter().zip(alphas).map(|(pairs, alphas)| pairs.finding(design, alphas)).collect()
+    let alphas = alpha_levels(design, &pairs);
+    pairs.iter().zip(alphas).map(|(pairs, alphas)| pairs.to_finding(design, alphas)).collect()
 }
 
 /// The values of one figure of one candidate, and of the reference, block by block.
@@ -134,16 +141,16 @@ pub(super) struct Alphas {
 }
 
 /// For each its levels: intervals of those that are tested hold together, each other one for itself.
-fn alphas(design: &Design, all: &[Pairs<'_>]) -> Vec<Alphas> {
+fn alpha_levels(design: &Design, all: &[Pairs<'_>]) -> Vec<Alphas> {
     let p = |pairs: &Pairs<'_>| {
-        let own = differences(pairs.metric, &pairs.values);
-        let counted = pairs.counts.map_or(0.0, |counts| counts.p(0.0));
-        let found = paired(&own, design.alpha).filter(|_| pairs.is_whole);
+        let own = log_differences(pairs.metric, &pairs.values);
+        let counted = pairs.counts.map_or(0.0, |counts| counts.p_value(0.0));
+        let found = test_paired(&own, design.alpha).filter(|_| pairs.is_whole);
         found.map_or(1.0, |found| found.p.max(counted))
     };
     let tested: Vec<f64> = all.iter().filter(|pairs| pairs.is_tested).map(p).collect();
-    let mut family = family_alphas(design, &looks(design), &tested).into_iter();
-    let alone = nominal(&looks(design), design.alpha);
+    let mut family = family_alphas(design, &looks_in_order(design), &tested).into_iter();
+    let alone = nominal_alpha(&looks_in_order(design), design.alpha);
     let alone = Alphas { interval: alone, differs: alone };
     let of = |pairs: &Pairs<'_>| {
         let own = if pairs.is_tested { family.next() } else { None };
@@ -153,7 +160,7 @@ fn alphas(design: &Design, all: &[Pairs<'_>]) -> Vec<Alphas> {
 }
 
 /// The gates of this metric.
-pub(super) fn gates<'a>(
+pub(super) fn gates_of_metric<'a>(
     design: &'a Design,
     metric: &'a ComparedMetric,
 ) -> impl Iterator<Item = &'a Gate> {
@@ -163,7 +170,7 @@ pub(super) fn gates<'a>(
 /// The levels of each of a family with these p. Which of them differ goes by steps, the surest first;
 /// gates ask about their limits instead, and the interval says whether a gated figure differs too.
 pub(super) fn family_alphas(design: &Design, looks: &[u32], p: &[f64]) -> Vec<Alphas> {
-    let interval = simultaneous(looks, design.alpha, p.len());
+    let interval = simultaneous_alpha(looks, design.alpha, p.len());
     let mut all = vec![Alphas { interval, differs: interval }; p.len()];
     if !design.gates.is_empty() {
         return all;
@@ -177,56 +184,56 @@ pub(super) fn family_alphas(design: &Design, looks: &[u32], p: &[f64]) -> Vec<Al
         // The first that is not below its level ends the steps: the others share that level.
         if told == place && own < level {
             told += 1;
-            level = stepped(looks, design.alpha, p.len(), told);
+            level = stepped_alpha(looks, design.alpha, p.len(), told);
         }
     }
     all
 }
 
 impl Pairs<'_> {
-    fn finding(&self, design: &Design, alphas: Alphas) -> Finding {
+    fn to_finding(&self, design: &Design, alphas: Alphas) -> Finding {
         let metric = self.metric;
-        let own = differences(metric, &self.values);
+        let own = log_differences(metric, &self.values);
         let n = u32::try_from(own.len()).unwrap_or(u32::MAX);
         let value = |side: usize| {
             let values = self.values.iter().filter_map(move |pair| pair.get(side).copied());
-            centre(metric, values).unwrap_or_default()
+            center_of_values(metric, values).unwrap_or_default()
         };
-        let mut found = self.paired(&own, alphas.interval).filter(|_| n >= LEAST);
+        let mut found = self.paired_difference(&own, alphas.interval).filter(|_| n >= LEAST);
         if let Some((found, counts)) = found.as_mut().zip(self.counts) {
-            found.p = found.p.max(counts.p(0.0));
+            found.p = found.p.max(counts.p_value(0.0));
         }
         let mean = own.iter().sum::<f64>() / f64::from(n.max(1));
-        let shown = |difference: f64| change(metric, difference);
+        let shown = |difference: f64| difference_to_change(metric, difference);
         let ends = |found: &Paired| [shown(found.low), shown(found.high)];
         let margin = design.margin_of(&metric.name);
         let is_told = self.is_whole || !self.is_tested;
-        let differs = found.filter(|_| is_told).and_then(|_| self.paired(&own, alphas.differs));
+        let differs =
+            found.filter(|_| is_told).and_then(|_| self.paired_difference(&own, alphas.differs));
         let word = found.zip(differs).map_or(FigureOutcome::NoVerdict, |(found, differs)| {
-            outcome(metric, ends(&found), ends(&differs), margin)
+            judge_change(metric, ends(&found), ends(&differs), margin)
         });
-        let further =
-            found.filter(|_| is_told).and_then(|found| {
-                let mut gates = gates(design, metric).peekable();
-                let alpha = alphas.interval;
-                if gates.peek().is_some() {
-                    let open = gates.filter(|gate| gate.is_kept(ends(&found)).is_none());
-                    let limits = open.map(|gate| difference(metric, gate.change));
-                    let blocks = |limit| {
-                        let is_told = |[low, high]: [f64; 2]| low > limit || high < limit;
-                        let counted = counted_blocks(self.counts, n, is_told, alpha);
-                        blocks_to_tell(&found, limit, alpha).max(counted)
-                    };
-                    limits.map(blocks).max()
-                } else {
-                    let is_told =
-                        |ends| outcome(metric, ends, ends, margin) != FigureOutcome::Inconclusive;
-                    (word == FigureOutcome::Inconclusive).then(|| {
-                        further_blocks(&found, difference(metric, margin), alphas)
-                            .max(counted_blocks(self.counts, n, is_told, alpha))
-                    })
-                }
-            });
+        let further = found.filter(|_| is_told).and_then(|found| {
+            let mut gates = gates_of_metric(design, metric).peekable();
+            let alpha = alphas.interval;
+            if gates.peek().is_some() {
+                let open = gates.filter(|gate| gate.is_kept(ends(&found)).is_none());
+                let limits = open.map(|gate| change_to_difference(metric, gate.change));
+                let blocks = |limit| {
+                    let is_told = |[low, high]: [f64; 2]| low > limit || high < limit;
+                    let counted = blocks_by_counts(self.counts, n, is_told, alpha);
+                    blocks_until_decided(&found, limit, alpha).max(counted)
+                };
+                limits.map(blocks).max()
+            } else {
+                let is_told =
+                    |ends| judge_change(metric, ends, ends, margin) != FigureOutcome::Inconclusive;
+                (word == FigureOutcome::Inconclusive).then(|| {
+                    further_blocks(&found, change_to_difference(metric, margin), alphas)
+                        .max(blocks_by_counts(self.counts, n, is_told, alpha))
+                })
+            }
+        });
         Finding {
             metric: metric.name.clone(),
             side: self.side,
@@ -244,7 +251,7 @@ impl Pairs<'_> {
             sd: found.map(|found| found.sd),
             is_tested: self.is_tested,
             margin,
-            outcome: said(word, self.is_tested),
+            outcome: outcome_if_tested(word, self.is_tested),
             further_blocks: further,
             // Inside the margin an outlier changes nothing.
             is_doubtful: word != FigureOutcome::Equivalent
@@ -254,7 +261,7 @@ impl Pairs<'_> {
 }
 
 /// What is said of a figure: of one that is not tested, no word about the servers.
-pub(super) fn said(word: FigureOutcome, is_tested: bool) -> FigureOutcome {
+pub(super) fn outcome_if_tested(word: FigureOutcome, is_tested: bool) -> FigureOutcome {
     match word {
         FigureOutcome::NoVerdict => word,
         _ if is_tested => word,
@@ -267,21 +274,25 @@ const FURTHEST: u32 = 1_000_000;
 
 impl Pairs<'_> {
     /// What blocks say, and no surer than the counts behind them.
-    fn paired(&self, own: &[f64], alpha: f64) -> Option<Paired> {
-        let mut found = paired(own, alpha)?;
-        [found.low, found.high] = widened([found.low, found.high], self.counts, alpha);
+    fn paired_difference(&self, own: &[f64], alpha: f64) -> Option<Paired> {
+        let mut found = test_paired(own, alpha)?;
+        [found.low, found.high] = widen_to_counts([found.low, found.high], self.counts, alpha);
         Some(found)
     }
 }
 
 /// An interval at most as narrow as the counts behind it allow.
-pub(super) fn widened([low, high]: [f64; 2], counts: Option<Counts>, alpha: f64) -> [f64; 2] {
-    let counted = counts.and_then(|counts| counts.interval(alpha));
+pub(super) fn widen_to_counts(
+    [low, high]: [f64; 2],
+    counts: Option<Counts>,
+    alpha: f64,
+) -> [f64; 2] {
+    let counted = counts.and_then(|counts| counts.difference_interval(alpha));
     counted.map_or([low, high], |counted| [low.min(counted[0]), high.max(counted[1])])
 }
 
 /// Further blocks like the `n` so far until counts alone would tell it.
-pub(super) fn counted_blocks(
+pub(super) fn blocks_by_counts(
     counts: Option<Counts>,
     n: u32,
     is_told: impl Fn([f64; 2]) -> bool,
@@ -295,7 +306,7 @@ pub(super) fn counted_blocks(
         Counts { trials: counts.trials.map(times), events: counts.events.map(times) }
     };
     let mut further = 1;
-    while further < FURTHEST && !with(further).interval(alpha).is_some_and(&is_told) {
+    while further < FURTHEST && !with(further).difference_interval(alpha).is_some_and(&is_told) {
         further += 1 + further / 8;
     }
     further
@@ -304,14 +315,14 @@ pub(super) fn counted_blocks(
 /// What a change says against the margin, by its interval, and by that of whether it differs at all. A
 /// ratio's margin is the same both ways: 3 % more is as much as 1/1.03 of it, so that who is the
 /// reference does not matter.
-pub(super) fn outcome(
+pub(super) fn judge_change(
     metric: &ComparedMetric,
     [low, high]: [f64; 2],
     differs: [f64; 2],
     margin: f64,
 ) -> FigureOutcome {
     let most = margin;
-    let least = change(metric, -difference(metric, margin));
+    let least = difference_to_change(metric, -change_to_difference(metric, margin));
     let better_up = metric.better == Better::Higher;
     if low > least && high < most {
         FigureOutcome::Equivalent
@@ -325,7 +336,7 @@ pub(super) fn outcome(
 }
 
 /// Blocks until the change that is seen would be told from a limit in four of five.
-fn blocks_to_tell(found: &Paired, limit: f64, alpha: f64) -> u32 {
+fn blocks_until_decided(found: &Paired, limit: f64, alpha: f64) -> u32 {
     let needed = blocks_to_find((found.mean - limit).abs(), found.sd, alpha);
     needed.saturating_sub(found.n).max(1)
 }
@@ -336,7 +347,7 @@ fn further_blocks(found: &Paired, margin: f64, alphas: Alphas) -> u32 {
     let Alphas { interval, differs } = alphas;
     let room = margin - found.mean.abs();
     let narrow = if room > 0.0 { blocks_to_narrow(room, found.sd, interval) } else { u32::MAX };
-    blocks_to_tell(found, 0.0, differs).min(narrow.saturating_sub(found.n).max(1))
+    blocks_until_decided(found, 0.0, differs).min(narrow.saturating_sub(found.n).max(1))
 }
 
 /// Whether ranks and t contradict each other: one of them sees chance where the other plainly does

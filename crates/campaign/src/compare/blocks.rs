@@ -17,7 +17,7 @@ pub(super) struct Blocks<'a> {
     /// Those with a run of each side at each level, none of them void; ascending.
     pub(super) complete: Vec<u32>,
     /// Those with a void run: they do not count, and others are measured in their place.
-    pub(super) spoilt: BTreeSet<u32>,
+    pub(super) spoiled: BTreeSet<u32>,
 }
 
 impl<'a> Blocks<'a> {
@@ -28,35 +28,39 @@ impl<'a> Blocks<'a> {
         }
         let numbers: BTreeSet<u32> = cells.keys().map(|key| key.0).collect();
         let voids = cells.values().filter(|cell| cell.verdict == Verdict::Void);
-        let spoilt: BTreeSet<u32> = voids.map(|cell| cell.ask.block).collect();
-        let (sides, levels) = (sides(design), levels(design));
+        let spoiled: BTreeSet<u32> = voids.map(|cell| cell.ask.block).collect();
+        let (sides, levels) = (side_count(design), level_count(design));
         let is_complete = |block: &u32| {
             (0..levels)
                 .all(|level| (0..sides).all(|side| cells.contains_key(&(*block, level, side))))
         };
-        let complete = numbers.difference(&spoilt).copied().filter(is_complete).collect();
-        Self { cells, complete, spoilt }
+        let complete = numbers.difference(&spoiled).copied().filter(is_complete).collect();
+        Self { cells, complete, spoiled }
     }
 
     /// Whether this run was measured.
-    pub(super) fn has(&self, block: u32, level: u32, side: u32) -> bool {
+    pub(super) fn has_run(&self, block: u32, level: u32, side: u32) -> bool {
         self.cells.contains_key(&(block, level, side))
     }
 
     /// Complete blocks.
-    pub(super) fn count(&self) -> u32 {
+    pub(super) fn count_complete(&self) -> u32 {
         u32::try_from(self.complete.len()).unwrap_or(u32::MAX)
     }
 
     /// The runs of a side at a level in complete blocks.
-    pub(super) fn runs(&self, level: u32, side: u32) -> impl Iterator<Item = &'a ComparedRun> {
+    pub(super) fn runs_of_side(
+        &self,
+        level: u32,
+        side: u32,
+    ) -> impl Iterator<Item = &'a ComparedRun> {
         self.complete
             .iter()
             .filter_map(move |block| self.cells.get(&(*block, level, side)).copied())
     }
 
     /// Every name of a figure in complete blocks.
-    pub(super) fn names(&self) -> BTreeSet<&'a str> {
+    pub(super) fn figure_names(&self) -> BTreeSet<&'a str> {
         let counts = |key: &(u32, u32, u32)| self.complete.binary_search(&key.0).is_ok();
         let cells = self.cells.iter().filter(|(key, _)| counts(key));
         cells.flat_map(|(_, cell)| cell.figures.keys().map(String::as_str)).collect()
@@ -73,14 +77,14 @@ impl<'a> Blocks<'a> {
     }
 
     /// What was counted behind a share of both sides.
-    pub(super) fn counts(&self, name: &str, level: u32, sides: [u32; 2]) -> Option<Counts> {
-        counts(name, &sides.map(|side| self.runs(level, side).collect()))
+    pub(super) fn share_counts(&self, name: &str, level: u32, sides: [u32; 2]) -> Option<Counts> {
+        counts_behind_share(name, &sides.map(|side| self.runs_of_side(level, side).collect()))
     }
 }
 
 /// What was counted behind a share in the runs of two sides; none of a figure that is not a share, or where a run
 /// with it does not say of how many requests.
-pub(super) fn counts(name: &str, sides: &[Vec<&ComparedRun>; 2]) -> Option<Counts> {
+pub(super) fn counts_behind_share(name: &str, sides: &[Vec<&ComparedRun>; 2]) -> Option<Counts> {
     let mut all = Counts::default();
     for (side, runs) in sides.iter().enumerate() {
         for cell in runs {
@@ -100,17 +104,17 @@ pub(super) fn counts(name: &str, sides: &[Vec<&ComparedRun>; 2]) -> Option<Count
 }
 
 /// How many sides.
-pub(super) fn sides(design: &Design) -> u32 {
+pub(super) fn side_count(design: &Design) -> u32 {
     u32::try_from(design.sides.len()).unwrap_or(u32::MAX)
 }
 
 /// How many levels: one where goodput is searched for.
-pub(super) fn levels(design: &Design) -> u32 {
+pub(super) fn level_count(design: &Design) -> u32 {
     u32::try_from(design.levels.len()).unwrap_or(u32::MAX).max(1)
 }
 
 /// One number for each pair: the logarithm of the ratio, or the difference.
-pub(super) fn differences(metric: &ComparedMetric, pairs: &[[f64; 2]]) -> Vec<f64> {
+pub(super) fn log_differences(metric: &ComparedMetric, pairs: &[[f64; 2]]) -> Vec<f64> {
     let of = |[reference, candidate]: &[f64; 2]| match metric.scale {
         MetricScale::Difference => candidate - reference,
         MetricScale::Ratio => match (*reference > 0.0, *candidate > 0.0) {
@@ -124,15 +128,15 @@ pub(super) fn differences(metric: &ComparedMetric, pairs: &[[f64; 2]]) -> Vec<f6
 }
 
 /// A difference as it is shown: of a logarithm the change in proportion.
-pub(super) fn change(metric: &ComparedMetric, difference: f64) -> f64 {
+pub(super) fn difference_to_change(metric: &ComparedMetric, difference: f64) -> f64 {
     match metric.scale {
         MetricScale::Difference => difference,
         MetricScale::Ratio => difference.exp_m1(),
     }
 }
 
-/// A change as a difference; the inverse of [`change`].
-pub(super) fn difference(metric: &ComparedMetric, change: f64) -> f64 {
+/// A change as a difference; the inverse of [`difference_to_change`].
+pub(super) fn change_to_difference(metric: &ComparedMetric, change: f64) -> f64 {
     match metric.scale {
         MetricScale::Difference => change,
         MetricScale::Ratio => change.ln_1p(),
@@ -141,7 +145,7 @@ pub(super) fn difference(metric: &ComparedMetric, change: f64) -> f64 {
 
 /// The value of a side over its blocks: geometric mean of a ratio (the mean, where a value is
 /// zero), mean of a difference.
-pub(super) fn centre(
+pub(super) fn center_of_values(
     metric: &ComparedMetric,
     values: impl Iterator<Item = f64> + Clone,
 ) -> Option<f64> {

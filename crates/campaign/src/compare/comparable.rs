@@ -10,8 +10,8 @@ mod facts;
 mod tests;
 mod texts;
 
-pub use checks::differences;
-pub use facts::fingerprint;
+pub use checks::find_differences;
+pub use facts::text_fingerprint;
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub struct Difference {
 
 impl Difference {
     /// Whether it spoils the metric of this name.
-    pub fn touches(&self, metric: &str) -> bool {
+    pub fn affects_metric(&self, metric: &str) -> bool {
         let is_it = |spoiled: &String| {
             let rest = metric.strip_prefix(spoiled.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("_p") || rest == "_mean")

@@ -2,26 +2,26 @@
 
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
-use super::blocks::{Blocks, levels, sides};
-use super::metric::family;
+use super::blocks::{Blocks, level_count, side_count};
+use super::metric::tested_metrics;
 use super::{
     CompareFacts, CompareState, ComparedRun, Design, Difference, FigureOutcome, Finding, Floor,
-    Matter, MetricScale, Proof, RunAsk, Stopped, metric,
+    Matter, MetricScale, Proof, RunAsk, Stopped, find_metric,
 };
 use crate::sweep::Level;
 
 /// Whether this difference leaves no verdict on a figure.
-pub(super) fn spoils(difference: &Difference, metric: &str) -> bool {
-    difference.matter == Matter::Refuse && difference.touches(metric)
+pub(super) fn voids_verdict(difference: &Difference, metric: &str) -> bool {
+    difference.matter == Matter::Refuse && difference.affects_metric(metric)
 }
 
 /// Takes the verdict from figures that are not of the same thing on both sides.
-pub(crate) fn silence(findings: &mut [Finding], differences: &[Difference]) {
+pub(crate) fn clear_void_verdicts(findings: &mut [Finding], differences: &[Difference]) {
     for finding in findings {
-        let is_spoilt = |difference: &Difference| {
-            difference.side == finding.side && spoils(difference, &finding.metric)
+        let is_spoiled = |difference: &Difference| {
+            difference.side == finding.side && voids_verdict(difference, &finding.metric)
         };
-        if differences.iter().any(is_spoilt) {
+        if differences.iter().any(is_spoiled) {
             finding.outcome = FigureOutcome::NoVerdict;
             finding.further_blocks = None;
         }
@@ -30,7 +30,7 @@ pub(crate) fn silence(findings: &mut [Finding], differences: &[Difference]) {
 
 /// One for each difference. One that spoils a tested figure makes the whole void, unless the user
 /// insists.
-pub(crate) fn of_differences(
+pub(crate) fn difference_caveats(
     design: &Design,
     differences: &[Difference],
     findings: &[Finding],
@@ -39,7 +39,9 @@ pub(crate) fn of_differences(
     let of = |found: &Difference| {
         let is_grave = findings.is_empty()
             || findings.iter().any(|finding| {
-                finding.is_tested && finding.side == found.side && spoils(found, &finding.metric)
+                finding.is_tested
+                    && finding.side == found.side
+                    && voids_verdict(found, &finding.metric)
             });
         let severity = match found.matter {
             Matter::Info => Severity::Info,
@@ -47,7 +49,7 @@ pub(crate) fn of_differences(
             Matter::Warn | Matter::Refuse => Severity::Warn,
         };
         let name = design.sides.get(found.side as usize).map_or("", String::as_str);
-        let message = if sides(design) > 2 {
+        let message = if side_count(design) > 2 {
             format!("{name}: {}", found.message)
         } else {
             found.message.clone()
@@ -59,18 +61,18 @@ pub(crate) fn of_differences(
 }
 
 /// What the blocks themselves are like.
-pub(super) fn of_blocks(
+pub(super) fn block_caveats(
     design: &Design,
     facts: &CompareFacts,
     done: &[ComparedRun],
 ) -> Vec<Caveat> {
     let blocks = Blocks::new(design, done);
     // First, so that the cause comes before its effects.
-    let mut all = failing(design, done);
+    let mut all = failing_side_caveats(design, done);
     let n = done.len();
     let count = |verdict: Verdict| done.iter().filter(|cell| cell.verdict == verdict).count();
     let (void, suspect) = (count(Verdict::Void), count(Verdict::Suspect));
-    let why = |verdict: Verdict| cause(done, verdict, |ask| format!("run {}", ask.number));
+    let why = |verdict: Verdict| common_cause(done, verdict, |ask| format!("run {}", ask.number));
     let is_over = facts.stopped == Some(Stopped::Void);
     let over = "this comparison has ended, and --resume does not continue it: fix the cause (idle \
                 the machine, lower the load, or use a longer --duration), then start a new one";
@@ -127,20 +129,20 @@ pub(super) fn of_blocks(
         let caveat = Caveat::new(CaveatCode::NotComplete, severity, message);
         all.push(caveat.advise("continue with --resume"));
     }
-    if (1..6).contains(&blocks.count()) {
-        let few = blocks.count();
+    if (1..6).contains(&blocks.count_complete()) {
+        let few = blocks.count_complete();
         let few = if few == 1 { "1 block".to_owned() } else { format!("{few} blocks") };
         let message = format!("{few}: the signed-rank test needs six, and intervals are wide");
         all.push(Caveat::new(CaveatCode::FewSamples, Severity::Info, message));
     }
-    all.extend(missing(design, &blocks));
-    all.extend(short(design, &blocks));
+    all.extend(missing_figure_caveats(design, &blocks));
+    all.extend(short_window_caveat(design, &blocks));
     all
 }
 
 /// `, most often: … (e.g. …)`: what the runs of this verdict are doubted for; `place` says where to
 /// find one.
-pub(super) fn cause(
+pub(super) fn common_cause(
     done: &[ComparedRun],
     verdict: Verdict,
     place: impl Fn(&RunAsk) -> String,
@@ -162,15 +164,16 @@ const RATES: [&str; 2] = ["output_tokens_per_s", "total_tokens_per_s"];
 
 /// An open loop whose measured time holds hardly more than one answer: what was still in flight at
 /// its end counts in none of the rates.
-fn short(design: &Design, blocks: &Blocks<'_>) -> Option<Caveat> {
-    let is_tested = family(design).iter().any(|name| RATES.contains(&name.as_str()));
+fn short_window_caveat(design: &Design, blocks: &Blocks<'_>) -> Option<Caveat> {
+    let is_tested = tested_metrics(design).iter().any(|name| RATES.contains(&name.as_str()));
     let longest = |level: u32| {
         let e2e = |cell: &ComparedRun| cell.figures.get("e2e_p99").map(|figure| figure.value / 1e3);
-        let runs = (0..sides(design)).flat_map(|side| blocks.runs(level, side));
+        let runs = (0..side_count(design)).flat_map(|side| blocks.runs_of_side(level, side));
         runs.filter_map(e2e).max_by(f64::total_cmp)
     };
     let is_open = |level: &u32| matches!(design.levels.get(*level as usize), Some(Level::Rate(_)));
-    let longest = (0..levels(design)).filter(is_open).filter_map(longest).max_by(f64::total_cmp)?;
+    let longest =
+        (0..level_count(design)).filter(is_open).filter_map(longest).max_by(f64::total_cmp)?;
     (is_tested && design.run_s < 3.0 * longest).then(|| {
         let message = format!(
             "runs of {} s are shorter than three times the longest p99 of E2E ({longest:.1} s): \
@@ -187,11 +190,11 @@ fn short(design: &Design, blocks: &Blocks<'_>) -> Option<Caveat> {
 const UNEVEN: usize = 6;
 
 /// Sides whose void runs are their own doing. To leave them out is to leave out the worst.
-pub(super) fn failing(design: &Design, done: &[ComparedRun]) -> Vec<Caveat> {
+pub(super) fn failing_side_caveats(design: &Design, done: &[ComparedRun]) -> Vec<Caveat> {
     let voids = |side: u32| {
         done.iter().filter(move |cell| cell.ask.side == side && cell.verdict == Verdict::Void)
     };
-    let fewest = (0..sides(design)).map(|side| voids(side).count()).min().unwrap_or_default();
+    let fewest = (0..side_count(design)).map(|side| voids(side).count()).min().unwrap_or_default();
     let of = |(side, name): (u32, &String)| {
         let void = voids(side).count();
         let failed = voids(side).filter(|cell| cell.facts.failed_share > 0.5).count();
@@ -211,17 +214,21 @@ pub(super) fn failing(design: &Design, done: &[ComparedRun]) -> Vec<Caveat> {
 
 /// Figures that are tested, and that a run lacks though others have it: a tail beyond the time limit
 /// has no value.
-fn missing(design: &Design, blocks: &Blocks<'_>) -> Vec<Caveat> {
+fn missing_figure_caveats(design: &Design, blocks: &Blocks<'_>) -> Vec<Caveat> {
     let mut all = Vec::new();
-    let (names, n) = (blocks.names(), blocks.complete.len());
-    for level in 0..levels(design) {
-        for name in family(design).into_iter().filter(|name| names.contains(name.as_str())) {
+    let (names, n) = (blocks.figure_names(), blocks.complete.len());
+    for level in 0..level_count(design) {
+        for name in tested_metrics(design).into_iter().filter(|name| names.contains(name.as_str()))
+        {
             let with = |side: u32| {
-                blocks.runs(level, side).filter(|cell| cell.figures.contains_key(&name)).count()
+                blocks
+                    .runs_of_side(level, side)
+                    .filter(|cell| cell.figures.contains_key(&name))
+                    .count()
             };
-            let least = (0..sides(design)).map(|side| (with(side), side)).min();
+            let least = (0..side_count(design)).map(|side| (with(side), side)).min();
             let Some((least, side)) = least.filter(|(least, _)| *least < n) else { continue };
-            let title = metric(&name).map_or(name, |metric| metric.title);
+            let title = find_metric(&name).map_or(name, |metric| metric.title);
             let side = design.sides.get(side as usize).map_or("", String::as_str);
             let message = format!(
                 "no verdict on {title}: {side} has it in {least} of {n} runs (beyond the time limit, or \
@@ -235,14 +242,15 @@ fn missing(design: &Design, blocks: &Blocks<'_>) -> Vec<Caveat> {
 }
 
 /// What the figures themselves are like.
-pub(crate) fn of_findings(
+pub(crate) fn finding_caveats(
     design: &Design,
     findings: &[Finding],
     floor: Option<&Floor>,
     proof: Option<&Proof>,
 ) -> Vec<Caveat> {
     let tested = || findings.iter().filter(|finding| finding.is_tested);
-    let title = |name: &str| metric(name).map_or_else(|| name.to_owned(), |metric| metric.title);
+    let title =
+        |name: &str| find_metric(name).map_or_else(|| name.to_owned(), |metric| metric.title);
     let mut all = Vec::new();
     let mut odd: Vec<String> = tested()
         .filter(|finding| finding.is_doubtful)
@@ -258,7 +266,7 @@ pub(crate) fn of_findings(
         all.push(caveat.advise("check the runs of each block for the one that differs"));
     }
     if let Some(floor) = floor {
-        all.extend(below_floor(design, findings, floor));
+        all.extend(below_floor_caveat(design, findings, floor));
     }
     if let Some(proof) = proof.filter(|proof| proof.identical < proof.compared) {
         let message = format!(
@@ -272,10 +280,12 @@ pub(crate) fn of_findings(
 }
 
 /// Margins and gates that this rig cannot tell from chance.
-fn below_floor(design: &Design, findings: &[Finding], floor: &Floor) -> Option<Caveat> {
+fn below_floor_caveat(design: &Design, findings: &[Finding], floor: &Floor) -> Option<Caveat> {
     let mut below: Vec<String> = Vec::new();
-    for name in family(design) {
-        let Some((metric, floor)) = metric(&name).zip(floor.change_of(&name)) else { continue };
+    for name in tested_metrics(design) {
+        let Some((metric, floor)) = find_metric(&name).zip(floor.change_of(&name)) else {
+            continue;
+        };
         if !findings.iter().any(|finding| finding.metric == name) {
             continue;
         }

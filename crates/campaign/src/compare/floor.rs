@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::change;
-use super::{ComparedRun, Design, findings, metric};
+use super::blocks::difference_to_change;
+use super::{ComparedRun, Design, find_metric, findings};
 
 /// The noise floor of a rig.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,13 +42,15 @@ impl Floor {
     /// What two measurements of one server differ by, on the scale of changes, margins and gates;
     /// none for a metric that was not measured.
     pub fn change_of(&self, name: &str) -> Option<f64> {
-        metric(name).zip(self.sd.get(name)).map(|(metric, sd)| change(&metric, *sd))
+        find_metric(name)
+            .zip(self.sd.get(name))
+            .map(|(metric, sd)| difference_to_change(&metric, *sd))
     }
 }
 
 /// The standard deviation between blocks, by metric, of a server compared with itself: the largest
 /// over the levels.
-pub fn floor(design: &Design, done: &[ComparedRun]) -> BTreeMap<String, f64> {
+pub fn measure_noise_floor(design: &Design, done: &[ComparedRun]) -> BTreeMap<String, f64> {
     let mut largest = BTreeMap::new();
     for finding in findings(design, done) {
         if let Some(sd) = finding.sd {

@@ -12,7 +12,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -49,7 +49,7 @@ pub struct GateError(pub String);
 impl Gate {
     /// Several, separated by commas.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, GateError> {
-        read::read_all(text)
+        read::parse_gates(text)
     }
 
     /// Whether a change between these ends keeps it; none if it may or may not.
@@ -69,7 +69,7 @@ impl TryFrom<String> for Gate {
         let mut all = Self::parse_all(&text)?;
         match (all.pop(), all.is_empty()) {
             (Some(gate), true) => Ok(gate),
-            _ => Err(GateError(format!("`{}` is not one condition", excerpt(text.trim())))),
+            _ => Err(GateError(format!("`{}` is not one condition", safe_excerpt(text.trim())))),
         }
     }
 }
@@ -87,7 +87,7 @@ impl fmt::Display for Gate {
             Limit::Below => '<',
             Limit::Above => '>',
         };
-        match read::statistic_of(&self.metric) {
+        match read::split_statistic(&self.metric) {
             Some((name, statistic)) => write!(f, "{statistic} {name}")?,
             None => f.write_str(&self.metric)?,
         }
@@ -127,7 +127,8 @@ pub fn judge_gates(gates: &[Gate], findings: &[Finding]) -> Vec<GateResult> {
                 gate: gate.clone(),
                 side,
                 level,
-                outcome: finding.map_or(FigureOutcome::NoVerdict, |finding| outcome(gate, finding)),
+                outcome: finding
+                    .map_or(FigureOutcome::NoVerdict, |finding| gate_outcome(gate, finding)),
                 change: finding.map(|finding| finding.change),
                 low: finding.and_then(|finding| finding.low),
                 high: finding.and_then(|finding| finding.high),
@@ -137,7 +138,7 @@ pub fn judge_gates(gates: &[Gate], findings: &[Finding]) -> Vec<GateResult> {
     judged.collect()
 }
 
-fn outcome(gate: &Gate, finding: &Finding) -> FigureOutcome {
+fn gate_outcome(gate: &Gate, finding: &Finding) -> FigureOutcome {
     let (Some(low), Some(high)) = (finding.low, finding.high) else {
         return FigureOutcome::NoVerdict;
     };

@@ -94,7 +94,7 @@ const FAMILY: [&str; 8] = [
 ];
 
 /// The names that a design tests, as far as runs have them.
-pub fn family(design: &Design) -> Vec<String> {
+pub fn tested_metrics(design: &Design) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for gate in &design.gates {
         if !names.contains(&gate.metric) {
@@ -110,7 +110,7 @@ pub fn family(design: &Design) -> Vec<String> {
 }
 
 /// The metric of this name (`ttft_p99`); none if it does not exist.
-pub fn metric(name: &str) -> Option<ComparedMetric> {
+pub fn find_metric(name: &str) -> Option<ComparedMetric> {
     if let Some((name, title, unit)) = OTHERS.iter().find(|other| other.0 == name) {
         return Some(ComparedMetric {
             name: (*name).to_owned(),
@@ -140,7 +140,7 @@ pub fn metric(name: &str) -> Option<ComparedMetric> {
 }
 
 /// Everything in a summary that can be compared, by name.
-pub fn figures(summary: &Summary) -> BTreeMap<String, Figure> {
+pub fn comparable_figures(summary: &Summary) -> BTreeMap<String, Figure> {
     let mut all = BTreeMap::new();
     let mut put = |name: String, value: Option<f64>, low: Option<f64>, high: Option<f64>| {
         let finite = |value: &f64| value.is_finite();

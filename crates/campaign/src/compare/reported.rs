@@ -67,9 +67,9 @@ impl FileComparison {
         for side in &mut sides {
             side.reported.details = None;
         }
-        let notes = notes(&sides);
-        let because = reasons(&sides);
-        let figures = figures(&sides)
+        let notes = comparison_notes(&sides);
+        let because = incomparable_reasons(&sides);
+        let figures = shared_figures(&sides)
             .into_iter()
             .map(|(name, unit, values)| {
                 let family = name.split(' ').next().unwrap_or_default().to_owned();
@@ -88,7 +88,7 @@ impl FileComparison {
 }
 
 /// Name, unit, and the value of each side; figures that fewer than two state are left out.
-fn figures(sides: &[ReportedSide]) -> Vec<(String, &'static str, Vec<Option<f64>>)> {
+fn shared_figures(sides: &[ReportedSide]) -> Vec<(String, &'static str, Vec<Option<f64>>)> {
     type Get = fn(&Reported) -> Option<f64>;
     let rates: [(&str, &'static str, Get); 6] = [
         ("requests", "req/s", |run| run.requests_per_s),
@@ -117,10 +117,11 @@ fn figures(sides: &[ReportedSide]) -> Vec<(String, &'static str, Vec<Option<f64>
 }
 
 /// Why figures of a family cannot be compared; empty if they can.
-fn reasons(sides: &[ReportedSide]) -> impl Fn(&str) -> String + use<> {
+fn incomparable_reasons(sides: &[ReportedSide]) -> impl Fn(&str) -> String + use<> {
     let runs: Vec<&Reported> = sides.iter().map(|side| &side.reported).collect();
-    let lengths = differ(&runs, |run| per_request(run.output_tokens, run), SAME_LENGTH)
-        || differ(&runs, |run| per_request(run.input_tokens, run), SAME_LENGTH);
+    let lengths =
+        is_far_apart(&runs, |run| tokens_per_request(run.output_tokens, run), SAME_LENGTH)
+            || is_far_apart(&runs, |run| tokens_per_request(run.input_tokens, run), SAME_LENGTH);
     let load = !is_same_load(&runs);
     let kinds: Vec<ToolFamily> = runs.iter().map(|run| ToolFamily::from_tool(run.tool)).collect();
     let is_one_tool = kinds.windows(2).all(|pair| pair.first() == pair.last());
@@ -164,13 +165,13 @@ impl ToolFamily {
     }
 }
 
-fn per_request(tokens: Option<u64>, run: &Reported) -> Option<f64> {
+fn tokens_per_request(tokens: Option<u64>, run: &Reported) -> Option<f64> {
     let ok = run.ok.filter(|ok| *ok > 0)?;
     Some(tokens? as f64 / ok as f64)
 }
 
 /// Whether a figure of any differs from that of the first by more than this share.
-fn differ(runs: &[&Reported], get: impl Fn(&Reported) -> Option<f64>, share: f64) -> bool {
+fn is_far_apart(runs: &[&Reported], get: impl Fn(&Reported) -> Option<f64>, share: f64) -> bool {
     let known: Vec<f64> = runs.iter().filter_map(|run| get(run)).collect();
     let first = known.first().copied().unwrap_or_default();
     known.iter().any(|value| (value - first).abs() > share * first.abs())
@@ -182,12 +183,12 @@ fn is_same_load(runs: &[&Reported]) -> bool {
     let is_known = runs.iter().all(|run| run.load.mode != ReportedMode::Unknown);
     same_mode
         && is_known
-        && !differ(runs, |run| run.load.rate_rps, SAME_LOAD)
-        && !differ(runs, |run| run.load.concurrency.map(|n| n as f64), SAME_LOAD)
+        && !is_far_apart(runs, |run| run.load.rate_rps, SAME_LOAD)
+        && !is_far_apart(runs, |run| run.load.concurrency.map(|n| n as f64), SAME_LOAD)
 }
 
 /// What to know about the whole.
-fn notes(sides: &[ReportedSide]) -> Vec<String> {
+fn comparison_notes(sides: &[ReportedSide]) -> Vec<String> {
     let runs: Vec<&Reported> = sides.iter().map(|side| &side.reported).collect();
     let mut notes = vec![
         "each file is one run: a difference between servers cannot be distinguished from a \
@@ -205,11 +206,11 @@ fn notes(sides: &[ReportedSide]) -> Vec<String> {
     };
     stated("tool", &|run| Some(run.tool.name().to_owned()));
     stated("model", &|run| run.model.clone());
-    stated("load", &|run| Some(load(run)));
+    stated("load", &|run| Some(load_text(run)));
     stated("requests", &|run| run.asked.or(run.ok).map(|n| n.to_string()));
     let each = |tokens: Option<f64>| tokens.map(|n| format!("{n:.0}"));
-    stated("prompt tokens per request", &|run| each(per_request(run.input_tokens, run)));
-    stated("output tokens per request", &|run| each(per_request(run.output_tokens, run)));
+    stated("prompt tokens per request", &|run| each(tokens_per_request(run.input_tokens, run)));
+    stated("output tokens per request", &|run| each(tokens_per_request(run.output_tokens, run)));
     stated("output tokens counted by", &|run| run.token_source.clone());
     stated("accelerator", &|run| run.setup.hardware.clone());
     for side in sides.iter().filter(|side| side.is_converted) {
@@ -227,7 +228,7 @@ fn notes(sides: &[ReportedSide]) -> Vec<String> {
 }
 
 /// The load in a few words.
-fn load(run: &Reported) -> String {
+fn load_text(run: &Reported) -> String {
     let rate = run.load.rate_rps.map_or("?".to_owned(), |rate| format!("{rate}"));
     let users = run.load.concurrency.map_or("?".to_owned(), |n| n.to_string());
     match run.load.mode {

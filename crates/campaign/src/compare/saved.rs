@@ -15,18 +15,22 @@ use std::collections::BTreeSet;
 use goodput_model::Verdict;
 
 use self::estimate::DifferenceEstimate;
-use super::answer::{Alphas, counted_blocks, family_alphas, gates, outcome, said};
-use super::blocks::{centre, change, counts, difference, levels};
+use super::answer::{
+    Alphas, blocks_by_counts, family_alphas, gates_of_metric, judge_change, outcome_if_tested,
+};
+use super::blocks::{
+    center_of_values, change_to_difference, counts_behind_share, difference_to_change, level_count,
+};
 use super::doubts;
-use super::metric::family;
-use super::rank::{Runs, ranked};
+use super::metric::tested_metrics;
+use super::rank::{Runs, rank_runs};
 use super::settings::{self, server_settings};
-use super::summary::{overall, with_context};
+use super::summary::{overall_outcome, with_context};
 use super::table::level_table;
-use super::together::servers;
+use super::together::server_facts;
 use super::{
     CompareFacts, ComparedMetric, ComparedRun, Comparison, Design, Difference, Figure,
-    FigureOutcome, Finding, Floor, Side, SideFacts, differences, judge_gates, metric,
+    FigureOutcome, Finding, Floor, Side, SideFacts, find_differences, find_metric, judge_gates,
 };
 use crate::sweep::Level;
 
@@ -43,7 +47,7 @@ pub struct SavedSide {
 /// What saved runs say. Runs of a side are taken as independent, and not as paired with anybody's:
 /// they were not interleaved. A single run has no spread of its own; then that of the floor is taken,
 /// if there is one; otherwise no verdict is given.
-pub fn saved(
+pub fn compare_saved(
     facts: CompareFacts,
     design: Design,
     sides: Vec<SavedSide>,
@@ -53,32 +57,32 @@ pub fn saved(
     let mut design = design;
     design.sides = sides.iter().map(|side| side.side.name.clone()).collect();
     let all = Saved { design: &design, sides: &sides, floor: floor.as_ref() };
-    let differences = all.differences();
+    let differences = all.worst_differences();
     let mut findings = all.findings();
-    let spoilt = if insists { &[][..] } else { &differences };
-    doubts::silence(&mut findings, spoilt);
-    let ranking = ranked(&all.once(), all.levels(), &all, &findings, spoilt);
+    let spoiled = if insists { &[][..] } else { &differences };
+    doubts::clear_void_verdicts(&mut findings, spoiled);
+    let ranking = rank_runs(&all.single_look_design(), all.level_count(), &all, &findings, spoiled);
     let own: Vec<Side> = sides.iter().map(|side| side.side.clone()).collect();
-    let table = |level| level_table(&design, level, &own, &all.at(level));
-    let levels = (0..all.levels()).map(table).collect();
+    let table = |level| level_table(&design, level, &own, &all.runs_at_level(level));
+    let levels = (0..all.level_count()).map(table).collect();
     let of_runs = all.caveats();
-    let cells = runs(sides);
-    let servers = servers(&design, &cells);
+    let cells = runs_of_sides(sides);
+    let servers = server_facts(&design, &cells);
     let own = with_context(own, &servers);
     let settings = server_settings(&servers, &design.under_test);
-    let mut caveats = doubts::of_differences(&design, &differences, &findings, insists);
-    caveats.extend(settings::doubts(&settings, &design.sides));
-    caveats.extend(doubts::failing(&design, &cells));
+    let mut caveats = doubts::difference_caveats(&design, &differences, &findings, insists);
+    caveats.extend(settings::difference_caveats(&settings, &design.sides));
+    caveats.extend(doubts::failing_side_caveats(&design, &cells));
     caveats.extend(of_runs);
-    caveats.extend(doubts::of_findings(&design, &findings, floor.as_ref(), None));
-    caveats.extend(settings::notes(&settings, &design.sides, &design.under_test));
+    caveats.extend(doubts::finding_caveats(&design, &findings, floor.as_ref(), None));
+    caveats.extend(settings::setting_notes(&settings, &design.sides, &design.under_test));
     let gates = judge_gates(&design.gates, &findings);
     Comparison {
         verdict: Verdict::from_caveats(&caveats),
         caveats,
         comparison: facts,
         is_paired: false,
-        outcome: overall(&gates, &findings),
+        outcome: overall_outcome(&gates, &findings),
         levels,
         sides: own,
         differences,
@@ -94,7 +98,7 @@ pub fn saved(
 }
 
 /// All runs, each under the place of its side.
-fn runs(sides: Vec<SavedSide>) -> Vec<ComparedRun> {
+fn runs_of_sides(sides: Vec<SavedSide>) -> Vec<ComparedRun> {
     let mut all = Vec::new();
     for (side, saved) in (0u32..).zip(sides) {
         for mut cell in saved.runs {
@@ -118,7 +122,7 @@ struct Compared {
     level: u32,
     side: u32,
     n: usize,
-    centres: [f64; 2],
+    centers: [f64; 2],
     estimate: DifferenceEstimate,
     is_whole: bool,
     is_tested: bool,
@@ -126,58 +130,58 @@ struct Compared {
 
 impl Saved<'_> {
     /// Levels of the design, and behind them what sweeps found, where they did.
-    fn levels(&self) -> u32 {
-        let own = levels(self.design);
+    fn level_count(&self) -> u32 {
+        let own = level_count(self.design);
         let mut cells = self.sides.iter().flat_map(|side| &side.runs);
         own.saturating_add(u32::from(cells.any(|cell| cell.ask.level == own)))
     }
 
     /// The runs of a side at a level that can be used.
-    fn runs(&self, level: u32, side: u32) -> Vec<&ComparedRun> {
+    fn usable_runs(&self, level: u32, side: u32) -> Vec<&ComparedRun> {
         let runs = self.sides.get(side as usize).map_or(&[][..], |side| &side.runs);
         let usable = |cell: &&ComparedRun| cell.ask.level == level && cell.verdict != Verdict::Void;
         runs.iter().filter(usable).collect()
     }
 
-    fn count(&self) -> u32 {
+    fn run_count(&self) -> u32 {
         u32::try_from(self.sides.len()).unwrap_or(u32::MAX)
     }
 
-    fn name(&self, side: u32) -> &str {
+    fn side_name(&self, side: u32) -> &str {
         self.design.sides.get(side as usize).map_or("", String::as_str)
     }
 
     /// The runs of all sides at a level.
-    fn at(&self, level: u32) -> Vec<Vec<&ComparedRun>> {
-        (0..self.count()).map(|side| self.runs(level, side)).collect()
+    fn runs_at_level(&self, level: u32) -> Vec<Vec<&ComparedRun>> {
+        (0..self.run_count()).map(|side| self.usable_runs(level, side)).collect()
     }
 
     /// A figure of a side at a level, run by run.
-    fn figures(&self, name: &str, level: u32, side: u32) -> Vec<Figure> {
-        let runs = self.runs(level, side);
+    fn figures_of_side(&self, name: &str, level: u32, side: u32) -> Vec<Figure> {
+        let runs = self.usable_runs(level, side);
         let found = runs.iter().filter_map(|cell| cell.figures.get(name));
         found.filter(|figure| figure.value.is_finite()).copied().collect()
     }
 
     /// Everything that differs, each once for a candidate: where it is worst.
-    fn differences(&self) -> Vec<Difference> {
+    fn worst_differences(&self) -> Vec<Difference> {
         let mut found: Vec<Difference> = Vec::new();
-        for level in 0..self.levels() {
+        for level in 0..self.level_count() {
             let facts = |side: u32| {
-                let runs = self.runs(level, side);
+                let runs = self.usable_runs(level, side);
                 let facts: Vec<&SideFacts> = runs.iter().map(|cell| &cell.facts).collect();
                 let own = self.sides.get(side as usize)?.runs.iter();
                 // A run that is void has sent what it was to send.
                 let seeds = own.filter(|cell| cell.ask.level == level).map(|cell| cell.facts.seed);
                 let seed = seeds.min().unwrap_or_default();
-                (!facts.is_empty()).then(|| SideFacts { seed, ..SideFacts::merged(&facts) })
+                (!facts.is_empty()).then(|| SideFacts { seed, ..SideFacts::merge(&facts) })
             };
             let Some(reference) = facts(0) else { continue };
-            for side in 1..self.count() {
+            for side in 1..self.run_count() {
                 let Some(candidate) = facts(side) else { continue };
-                for mut new in differences(&reference, &candidate, side, false) {
+                for mut new in find_differences(&reference, &candidate, side, false) {
                     if self.design.levels.len() > 1 {
-                        new.message = format!("{}{}", self.place(level), new.message);
+                        new.message = format!("{}{}", self.level_text(level), new.message);
                     }
                     let is_it = |old: &&mut Difference| (old.side, &old.code) == (side, &new.code);
                     match found.iter_mut().find(is_it) {
@@ -192,7 +196,7 @@ impl Saved<'_> {
     }
 
     /// Where a level is, in words.
-    fn place(&self, level: u32) -> String {
+    fn level_text(&self, level: u32) -> String {
         match self.design.levels.get(level as usize) {
             Some(Level::Rate(rate)) => format!("at {rate}/s: "),
             Some(Level::Users(users)) => format!("with {users} users: "),
@@ -201,13 +205,19 @@ impl Saved<'_> {
     }
 
     /// Two sides by one figure.
-    fn estimate(&self, metric: &ComparedMetric, level: u32, sides: [u32; 2]) -> DifferenceEstimate {
-        let figures = sides.map(|side| self.figures(&metric.name, level, side));
+    fn estimate_difference(
+        &self,
+        metric: &ComparedMetric,
+        level: u32,
+        sides: [u32; 2],
+    ) -> DifferenceEstimate {
+        let figures = sides.map(|side| self.figures_of_side(&metric.name, level, side));
         let floor = self.floor.filter(|floor| self.is_floor_of(floor, level, &sides));
         let spread = floor.and_then(|floor| {
             Some((floor.sd.get(&metric.name).copied()?, f64::from(floor.blocks.checked_sub(1)?)))
         });
-        let counts = counts(&metric.name, &sides.map(|side| self.runs(level, side)));
+        let counts =
+            counts_behind_share(&metric.name, &sides.map(|side| self.usable_runs(level, side)));
         DifferenceEstimate::new(metric, [&figures[0], &figures[1]], spread, counts)
     }
 
@@ -230,19 +240,19 @@ impl Saved<'_> {
         let is_like = |cell: &&ComparedRun| {
             cell.facts.workload == floor.workload && floor.run_s <= 1.01 * cell.facts.window_s
         };
-        is_load && sides.iter().all(|side| self.runs(level, *side).iter().all(is_like))
+        is_load && sides.iter().all(|side| self.usable_runs(level, *side).iter().all(is_like))
     }
 
     /// One figure of a candidate; none if neither side has it, or one cannot have it. A tested one
     /// that a run lacks stays: its other runs are a choice.
-    fn compare(
+    fn compare_figure(
         &self,
         metric: &ComparedMetric,
         level: u32,
         side: u32,
         is_tested: bool,
     ) -> Option<Compared> {
-        let figures = [0, side].map(|side| self.figures(&metric.name, level, side));
+        let figures = [0, side].map(|side| self.figures_of_side(&metric.name, level, side));
         let is_empty = |figures: &Vec<Figure>| figures.is_empty();
         let has_place = [0, side].iter().all(|side| self.can_have(&metric.name, level, *side));
         if figures.iter().all(is_empty) || !is_tested && figures.iter().any(is_empty) || !has_place
@@ -250,16 +260,18 @@ impl Saved<'_> {
             return None;
         }
         let values = |figures: &Vec<Figure>| {
-            centre(metric, figures.iter().map(|figure| figure.value)).unwrap_or_default()
+            center_of_values(metric, figures.iter().map(|figure| figure.value)).unwrap_or_default()
         };
         Some(Compared {
             metric: metric.clone(),
             level,
             side,
             n: figures.iter().map(Vec::len).min().unwrap_or_default(),
-            centres: [values(&figures[0]), values(&figures[1])],
-            estimate: self.estimate(metric, level, [0, side]),
-            is_whole: [0, side].iter().all(|side| self.lacks(&metric.name, level, *side).is_none()),
+            centers: [values(&figures[0]), values(&figures[1])],
+            estimate: self.estimate_difference(metric, level, [0, side]),
+            is_whole: [0, side]
+                .iter()
+                .all(|side| self.incomplete_runs(&metric.name, level, *side).is_none()),
             is_tested,
         })
     }
@@ -267,7 +279,7 @@ impl Saved<'_> {
     /// Whether the runs of a side have a place for a figure: there are some, and what is about an
     /// SLO needs one.
     fn can_have(&self, name: &str, level: u32, side: u32) -> bool {
-        let runs = self.runs(level, side);
+        let runs = self.usable_runs(level, side);
         let has =
             |cell: &&ComparedRun| cell.figures.contains_key(name) || !cell.facts.slo.is_empty();
         let needs_slo = matches!(name, "goodput_rps" | "attainment");
@@ -275,25 +287,26 @@ impl Saved<'_> {
     }
 
     /// In how many runs of a side a figure is, and how many runs there are, where that is not the same.
-    fn lacks(&self, name: &str, level: u32, side: u32) -> Option<(usize, usize)> {
-        let (found, runs) = (self.figures(name, level, side).len(), self.runs(level, side).len());
+    fn incomplete_runs(&self, name: &str, level: u32, side: u32) -> Option<(usize, usize)> {
+        let (found, runs) =
+            (self.figures_of_side(name, level, side).len(), self.usable_runs(level, side).len());
         (found != runs).then_some((found, runs))
     }
 
-    fn compared(&self) -> Vec<Compared> {
-        let family = family(self.design);
+    fn compare_all(&self) -> Vec<Compared> {
+        let family = tested_metrics(self.design);
         let cells = self.sides.iter().flat_map(|side| &side.runs);
         let names: BTreeSet<&str> =
             cells.flat_map(|cell| cell.figures.keys().map(String::as_str)).collect();
         let tested = family.iter().map(String::as_str).filter(|name| names.contains(name));
         let others = names.iter().copied().filter(|name| !family.iter().any(|own| own == name));
-        let metrics: Vec<ComparedMetric> = tested.chain(others).filter_map(metric).collect();
+        let metrics: Vec<ComparedMetric> = tested.chain(others).filter_map(find_metric).collect();
         let mut all = Vec::new();
-        for level in 0..self.levels() {
-            for side in 1..self.count() {
+        for level in 0..self.level_count() {
+            for side in 1..self.run_count() {
                 for metric in &metrics {
                     let is_tested = family.contains(&metric.name);
-                    all.extend(self.compare(metric, level, side, is_tested));
+                    all.extend(self.compare_figure(metric, level, side, is_tested));
                 }
             }
         }
@@ -302,14 +315,14 @@ impl Saved<'_> {
     }
 
     /// The design with one look: saved runs were not tested before they were done.
-    fn once(&self) -> Design {
+    fn single_look_design(&self) -> Design {
         Design { looks: vec![1], ..self.design.clone() }
     }
 
     fn findings(&self) -> Vec<Finding> {
-        let all = self.compared();
+        let all = self.compare_all();
         let p = |compared: &Compared| {
-            compared.estimate.p().filter(|_| compared.is_whole).unwrap_or(1.0)
+            compared.estimate.p_value().filter(|_| compared.is_whole).unwrap_or(1.0)
         };
         let tested: Vec<f64> = all.iter().filter(|compared| compared.is_tested).map(p).collect();
         // Saved runs have one look.
@@ -324,52 +337,58 @@ impl Saved<'_> {
 }
 
 impl Runs for Saved<'_> {
-    fn value(&self, metric: &ComparedMetric, level: u32, side: u32) -> Option<f64> {
-        let figures = self.figures(&metric.name, level, side);
-        let value = centre(metric, figures.iter().map(|figure| figure.value));
-        value.filter(|_| self.lacks(&metric.name, level, side).is_none())
+    fn side_value(&self, metric: &ComparedMetric, level: u32, side: u32) -> Option<f64> {
+        let figures = self.figures_of_side(&metric.name, level, side);
+        let value = center_of_values(metric, figures.iter().map(|figure| figure.value));
+        value.filter(|_| self.incomplete_runs(&metric.name, level, side).is_none())
     }
 
-    fn test(&self, at: (&ComparedMetric, u32), sides: [u32; 2], alpha: f64) -> Option<[f64; 2]> {
+    fn test_sides(
+        &self,
+        at: (&ComparedMetric, u32),
+        sides: [u32; 2],
+        alpha: f64,
+    ) -> Option<[f64; 2]> {
         let (metric, level) = at;
-        let estimate = self.estimate(metric, level, sides);
-        let ends = estimate.ends(alpha).filter(|_| estimate.is_test())?;
-        Some(ends.map(|end| change(metric, end)))
+        let estimate = self.estimate_difference(metric, level, sides);
+        let ends = estimate.interval_ends(alpha).filter(|_| estimate.is_test())?;
+        Some(ends.map(|end| difference_to_change(metric, end)))
     }
 }
 
 impl Compared {
     fn finding(&self, design: &Design, alphas: Alphas) -> Finding {
         let Self { metric, estimate, .. } = self;
-        let shown = |difference: f64| change(metric, difference);
-        let ends = |alpha: f64| estimate.ends(alpha).map(|ends| ends.map(shown));
+        let shown = |difference: f64| difference_to_change(metric, difference);
+        let ends = |alpha: f64| estimate.interval_ends(alpha).map(|ends| ends.map(shown));
         let margin = design.margin_of(&metric.name);
         let is_told = estimate.is_test() && (self.is_whole || !self.is_tested);
         let (differs, alpha) = (ends(alphas.differs), alphas.interval);
         let ends = ends(alpha);
         let word = match ends.zip(differs).filter(|_| is_told) {
-            Some((ends, differs)) => outcome(metric, ends, differs, margin),
+            Some((ends, differs)) => judge_change(metric, ends, differs, margin),
             None => FigureOutcome::NoVerdict,
         };
         let n = u32::try_from(self.n).unwrap_or(u32::MAX);
         let further = |runs: u32| runs.saturating_sub(n).max(1);
-        let counted =
-            |is_told: &dyn Fn([f64; 2]) -> bool| counted_blocks(estimate.counts, n, is_told, alpha);
+        let counted = |is_told: &dyn Fn([f64; 2]) -> bool| {
+            blocks_by_counts(estimate.counts, n, is_told, alpha)
+        };
         let needed = ends.filter(|_| is_told).and_then(|ends| {
-            let mut gates = gates(design, metric).peekable();
+            let mut gates = gates_of_metric(design, metric).peekable();
             if gates.peek().is_some() {
                 let open = gates.filter(|gate| gate.is_kept(ends).is_none());
-                let limits = open.map(|gate| difference(metric, gate.change));
+                let limits = open.map(|gate| change_to_difference(metric, gate.change));
                 let runs = |limit: f64| {
                     let counted = counted(&|[low, high]| low > limit || high < limit);
-                    Some(further(estimate.runs_to_tell(limit, alpha)?).max(counted))
+                    Some(further(estimate.runs_until_decided(limit, alpha)?).max(counted))
                 };
                 limits.filter_map(runs).max()
             } else {
                 let is_open = word == FigureOutcome::Inconclusive;
                 let is_told =
-                    |ends| outcome(metric, ends, ends, margin) != FigureOutcome::Inconclusive;
-                let runs = || estimate.runs_needed(difference(metric, margin), alphas);
+                    |ends| judge_change(metric, ends, ends, margin) != FigureOutcome::Inconclusive;
+                let runs = || estimate.runs_needed(change_to_difference(metric, margin), alphas);
                 is_open.then(runs).flatten().map(|runs| further(runs).max(counted(&is_told)))
             }
         });
@@ -378,19 +397,19 @@ impl Compared {
             side: self.side,
             level: self.level,
             n,
-            reference: self.centres[0],
-            candidate: self.centres[1],
+            reference: self.centers[0],
+            candidate: self.centers[1],
             change: shown(estimate.mean()),
             low: ends.map(|ends| ends[0]),
             high: ends.map(|ends| ends[1]),
             confidence: estimate.confidence(alpha),
-            p: estimate.p(),
+            p: estimate.p_value(),
             wilcoxon_p: None,
             hodges_lehmann: None,
             sd: estimate.sd(),
             is_tested: self.is_tested,
             margin,
-            outcome: said(word, self.is_tested),
+            outcome: outcome_if_tested(word, self.is_tested),
             further_blocks: needed,
             is_doubtful: false,
         }

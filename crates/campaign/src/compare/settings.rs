@@ -82,11 +82,13 @@ pub(crate) fn server_settings(
         let values: Vec<Option<String>> =
             sides.iter().map(|side| side.get(name).cloned()).collect();
         let stated: BTreeSet<String> =
-            values.iter().flatten().map(|value| alike(name, value)).collect();
+            values.iter().flatten().map(|value| normalized_value(name, value)).collect();
         let is_missing = values.iter().any(Option::is_none);
         // A page of settings leaves out what is off.
-        let has_defaults =
-            sides.iter().zip(&values).all(|(side, value)| value.is_some() || has_page(side));
+        let has_defaults = sides
+            .iter()
+            .zip(&values)
+            .all(|(side, value)| value.is_some() || has_server_facts(side));
         let agreement = if !is_missing && stated.len() < 2 {
             SettingAgreement::Same
         } else if is_missing && !(has_defaults && is_flag(name)) && stated.len() < 2 {
@@ -103,7 +105,7 @@ pub(crate) fn server_settings(
     names.into_iter().map(one).collect()
 }
 
-fn has_page(side: &BTreeMap<String, String>) -> bool {
+fn has_server_facts(side: &BTreeMap<String, String>) -> bool {
     OF_PAGES.iter().any(|name| side.contains_key(*name))
 }
 
@@ -126,7 +128,7 @@ fn is_flag(name: &str) -> bool {
 }
 
 /// A value without what does not matter: `True` and `on` are one, as are `256` and `256.0`.
-fn alike(name: &str, value: &str) -> String {
+fn normalized_value(name: &str, value: &str) -> String {
     let small = value.trim().to_lowercase();
     match small.as_str() {
         "on" | "yes" | "enabled" => return "true".to_owned(),
@@ -140,43 +142,48 @@ fn alike(name: &str, value: &str) -> String {
 }
 
 /// A caveat for each setting that differs and is not under test. `names`: of the sides.
-pub(super) fn doubts(settings: &[ServerSetting], names: &[String]) -> Vec<Caveat> {
+pub(super) fn difference_caveats(settings: &[ServerSetting], names: &[String]) -> Vec<Caveat> {
     let differs = |setting: &&ServerSetting| setting.agreement == SettingAgreement::Differs;
     let one = |setting: &ServerSetting| {
         let advice = format!(
             "make them equal, or add --under-test {} if that is what is compared",
             setting.name
         );
-        caveat(Severity::Warn, said(setting, names)).advise(advice)
+        setting_caveat(Severity::Warn, setting_text(setting, names)).advise(advice)
     };
     settings.iter().filter(differs).map(one).collect()
 }
 
 /// What to know in addition: what is under test, what follows from other settings, and what is
 /// unknown.
-pub(super) fn notes(
+pub(super) fn setting_notes(
     settings: &[ServerSetting],
     names: &[String],
     under_test: &[String],
 ) -> Vec<Caveat> {
     let all = |agreement: SettingAgreement| {
         let own = settings.iter().filter(|setting| setting.agreement == agreement);
-        let own: Vec<String> = own.map(|setting| said(setting, names)).collect();
+        let own: Vec<String> = own.map(|setting| setting_text(setting, names)).collect();
         (!own.is_empty()).then(|| own.join("; "))
     };
     let tested = all(SettingAgreement::UnderTest).map(|text| format!("under test: {text}"));
     let derived = all(SettingAgreement::Derived);
     let derived = derived.map(|text| format!("differs with other settings: {text}"));
-    let told = [tested, derived, unknown(settings, names), idle(settings, under_test)];
-    told.into_iter().flatten().map(|message| caveat(Severity::Info, message)).collect()
+    let told = [
+        tested,
+        derived,
+        unknown_settings_text(settings, names),
+        unchanged_under_test_text(settings, under_test),
+    ];
+    told.into_iter().flatten().map(|message| setting_caveat(Severity::Info, message)).collect()
 }
 
-fn caveat(severity: Severity, message: String) -> Caveat {
+fn setting_caveat(severity: Severity, message: String) -> Caveat {
     Caveat::new(CaveatCode::ServerSettingsDiffer, severity, message)
 }
 
 /// ``A `max_num_seqs` 256, B default``
-fn said(setting: &ServerSetting, names: &[String]) -> String {
+fn setting_text(setting: &ServerSetting, names: &[String]) -> String {
     let mut values = names.iter().zip(&setting.values);
     let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "default".to_owned());
     let first = values.next();
@@ -186,7 +193,7 @@ fn said(setting: &ServerSetting, names: &[String]) -> String {
 }
 
 /// What only some sides state; nothing where no side states anything.
-fn unknown(settings: &[ServerSetting], names: &[String]) -> Option<String> {
+fn unknown_settings_text(settings: &[ServerSetting], names: &[String]) -> Option<String> {
     let open = |setting: &&ServerSetting| setting.agreement == SettingAgreement::Unknown;
     let open: Vec<&ServerSetting> = settings.iter().filter(open).collect();
     let silent = |side: usize| {
@@ -210,7 +217,7 @@ fn unknown(settings: &[ServerSetting], names: &[String]) -> Option<String> {
 }
 
 /// What is called under test and does not differ.
-fn idle(settings: &[ServerSetting], under_test: &[String]) -> Option<String> {
+fn unchanged_under_test_text(settings: &[ServerSetting], under_test: &[String]) -> Option<String> {
     let is_idle = |name: &&String| {
         !settings.iter().any(|setting| {
             setting.agreement == SettingAgreement::UnderTest
@@ -259,8 +266,8 @@ mod tests {
         let under_test: Vec<String> = under_test.iter().map(|name| (*name).to_owned()).collect();
         let names = ["A".to_owned(), "B".to_owned()];
         let settings = server_settings(&sides, &under_test);
-        let mut caveats = doubts(&settings, &names);
-        caveats.extend(notes(&settings, &names, &under_test));
+        let mut caveats = difference_caveats(&settings, &names);
+        caveats.extend(setting_notes(&settings, &names, &under_test));
         (settings, caveats)
     }
 
@@ -325,12 +332,15 @@ mod tests {
             assert_eq!(of(name), SettingAgreement::UnderTest, "{name}");
         }
         assert_eq!(of("max_num_seqs"), SettingAgreement::Same);
-        assert_eq!(doubts(&settings, &[]), vec![]);
+        assert_eq!(difference_caveats(&settings, &[]), vec![]);
     }
 
     #[test]
     fn servers_that_say_nothing_raise_no_doubt() {
         let settings = server_settings(&[side(&[]), side(&[])], &[]);
-        assert_eq!((doubts(&settings, &[]), notes(&settings, &[], &[])), (vec![], vec![]));
+        assert_eq!(
+            (difference_caveats(&settings, &[]), setting_notes(&settings, &[], &[])),
+            (vec![], vec![])
+        );
     }
 }

@@ -9,10 +9,10 @@ use super::blocks::Blocks;
 use super::doubts;
 use super::settings::{self, server_settings};
 use super::table::paired_table;
-use super::together::{all_differences, servers};
+use super::together::{all_differences, server_facts};
 use super::{
     ComparedRun, Design, Difference, FigureOutcome, Finding, Floor, GateResult, Rank,
-    ServerSetting, findings, judge_gates, ranking,
+    ServerSetting, findings, judge_gates, rank_sides,
 };
 use crate::shadow_report::ShadowReport;
 use crate::sweep::Level;
@@ -210,7 +210,7 @@ impl Default for Comparison {
 
 impl Comparison {
     /// What blocks say.
-    pub fn paired(
+    pub fn from_paired_runs(
         facts: CompareFacts,
         design: Design,
         sides: Vec<Side>,
@@ -219,26 +219,27 @@ impl Comparison {
     ) -> Self {
         let ComparisonContext { proof, floor, insists } = evidence;
         let differences = all_differences(&design, &runs);
-        let servers = servers(&design, &runs);
+        let servers = server_facts(&design, &runs);
         let sides = with_context(sides, &servers);
         let settings = server_settings(&servers, &settings::meant(&design));
         let mut findings = findings(&design, &runs);
-        let spoilt = if insists { &[][..] } else { &differences };
-        doubts::silence(&mut findings, spoilt);
-        let ranking = ranking(&design, &runs, &findings, spoilt);
+        let spoiled = if insists { &[][..] } else { &differences };
+        doubts::clear_void_verdicts(&mut findings, spoiled);
+        let ranking = rank_sides(&design, &runs, &findings, spoiled);
         let gates = judge_gates(&design.gates, &findings);
-        let blocks = Blocks::new(&design, &runs).count();
-        let mut caveats = doubts::of_differences(&design, &differences, &findings, insists);
-        caveats.extend(settings::doubts(&settings, &design.sides));
-        caveats.extend(doubts::of_blocks(&design, &facts, &runs));
-        let of_findings = doubts::of_findings(&design, &findings, floor.as_ref(), proof.as_ref());
+        let blocks = Blocks::new(&design, &runs).count_complete();
+        let mut caveats = doubts::difference_caveats(&design, &differences, &findings, insists);
+        caveats.extend(settings::difference_caveats(&settings, &design.sides));
+        caveats.extend(doubts::block_caveats(&design, &facts, &runs));
+        let of_findings =
+            doubts::finding_caveats(&design, &findings, floor.as_ref(), proof.as_ref());
         caveats.extend(of_findings);
-        caveats.extend(settings::notes(&settings, &design.sides, &design.under_test));
+        caveats.extend(settings::setting_notes(&settings, &design.sides, &design.under_test));
         Self {
             verdict: Verdict::from_caveats(&caveats),
             caveats,
             comparison: CompareFacts { blocks, ..facts },
-            outcome: overall(&gates, &findings),
+            outcome: overall_outcome(&gates, &findings),
             levels: paired_table(&design, &sides, &runs),
             design,
             sides,
@@ -268,7 +269,7 @@ pub(super) fn with_context(
 
 /// The whole in one word: of the gates, or of the tested figures if no gate is given. What is worse
 /// wins over inconclusive, and that over all else.
-pub(crate) fn overall(gates: &[GateResult], findings: &[Finding]) -> FigureOutcome {
+pub(crate) fn overall_outcome(gates: &[GateResult], findings: &[Finding]) -> FigureOutcome {
     let tested = findings.iter().filter(|finding| finding.is_tested && gates.is_empty());
     let outcomes: Vec<FigureOutcome> = gates
         .iter()

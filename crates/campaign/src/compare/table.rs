@@ -1,7 +1,7 @@
 //! All axes of all sides in one table, so that no trade-off hides.
 
-use super::blocks::{Blocks, centre, levels};
-use super::{AxisRow, ComparedRun, Design, LevelComparison, Side, metric};
+use super::blocks::{Blocks, center_of_values, level_count};
+use super::{AxisRow, ComparedRun, Design, LevelComparison, Side, find_metric};
 
 /// The order of the table.
 const AXES: [&str; 25] = [
@@ -51,9 +51,9 @@ pub(crate) fn paired_table(
 ) -> Vec<LevelComparison> {
     let blocks = Blocks::new(design, done);
     let runs = |level: u32| -> Vec<Vec<&ComparedRun>> {
-        (0u32..).zip(sides).map(|(side, _)| blocks.runs(level, side).collect()).collect()
+        (0u32..).zip(sides).map(|(side, _)| blocks.runs_of_side(level, side).collect()).collect()
     };
-    (0..levels(design)).map(|level| level_table(design, level, sides, &runs(level))).collect()
+    (0..level_count(design)).map(|level| level_table(design, level, sides, &runs(level))).collect()
 }
 
 /// The table of one level; `runs` are those of each side.
@@ -64,9 +64,9 @@ pub(super) fn level_table(
     runs: &[Vec<&ComparedRun>],
 ) -> LevelComparison {
     let row = |figure: &&str| {
-        let value = |(side, runs): (&Side, &Vec<&ComparedRun>)| value(figure, side, runs);
+        let value = |(side, runs): (&Side, &Vec<&ComparedRun>)| side_value(figure, side, runs);
         let values: Vec<Option<f64>> = sides.iter().zip(runs).map(value).collect();
-        let (title, unit) = words(figure)?;
+        let (title, unit) = title_and_unit(figure)?;
         let row = AxisRow { figure: (*figure).to_owned(), title, unit, values };
         row.values.iter().any(Option::is_some).then_some(row)
     };
@@ -77,7 +77,7 @@ pub(super) fn level_table(
 }
 
 /// Title and unit of a row.
-fn words(figure: &str) -> Option<(String, String)> {
+fn title_and_unit(figure: &str) -> Option<(String, String)> {
     if let Some((_, _, title)) = COSTS.iter().find(|cost| cost.0 == figure) {
         return Some(((*title).to_owned(), String::new()));
     }
@@ -85,31 +85,31 @@ fn words(figure: &str) -> Option<(String, String)> {
         Some(name) => (name, " per GPU"),
         None => (figure, ""),
     };
-    metric(name).map(|metric| (format!("{}{suffix}", metric.title), metric.unit.to_owned()))
+    find_metric(name).map(|metric| (format!("{}{suffix}", metric.title), metric.unit.to_owned()))
 }
 
 /// A figure over runs; of a figure per GPU and of costs, what follows from that.
-fn value(figure: &str, side: &Side, runs: &[&ComparedRun]) -> Option<f64> {
+fn side_value(figure: &str, side: &Side, runs: &[&ComparedRun]) -> Option<f64> {
     if let Some((_, rate, _)) = COSTS.iter().find(|cost| cost.0 == figure) {
         let hour = f64::from(side.gpus?) * side.price_per_gpu_hour?;
-        let rate = mean(rate, runs)?;
+        let rate = mean_figure(rate, runs)?;
         return (rate > 0.0).then(|| hour / (rate * 3600.0) * 1e6).filter(|cost| cost.is_finite());
     }
     match figure.strip_suffix("_per_gpu") {
         Some(name) => {
             let gpus = side.gpus.filter(|gpus| *gpus > 0)?;
-            mean(name, runs).map(|mean| mean / f64::from(gpus))
+            mean_figure(name, runs).map(|mean| mean / f64::from(gpus))
         }
-        None => mean(figure, runs),
+        None => mean_figure(figure, runs),
     }
 }
 
 /// As findings have it: one figure has one value on a page.
-fn mean(name: &str, runs: &[&ComparedRun]) -> Option<f64> {
+fn mean_figure(name: &str, runs: &[&ComparedRun]) -> Option<f64> {
     let values = runs.iter().filter_map(|cell| cell.figures.get(name)).map(|figure| figure.value);
     let values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
-    match metric(name) {
-        Some(metric) => centre(&metric, values.iter().copied()),
+    match find_metric(name) {
+        Some(metric) => center_of_values(&metric, values.iter().copied()),
         None => (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64),
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use goodput_model::Verdict;
 
-use super::blocks::sides;
-use super::{ComparedRun, Design, Difference, SideFacts, differences};
+use super::blocks::side_count;
+use super::{ComparedRun, Design, Difference, SideFacts, find_differences};
 
 /// Everything that differs: between the runs of the sides together, and inside blocks where that
 /// happens again and again (two sides that warm each other's cache in turn are alike on average).
@@ -17,7 +17,7 @@ pub(super) fn all_differences(design: &Design, done: &[ComparedRun]) -> Vec<Diff
     let merged = |runs: &mut dyn Iterator<Item = &ComparedRun>, side: u32| {
         let own = runs.filter(|cell| cell.ask.side == side);
         let own: Vec<&SideFacts> = own.map(|cell| &cell.facts).collect();
-        (!own.is_empty()).then(|| SideFacts::merged(&own))
+        (!own.is_empty()).then(|| SideFacts::merge(&own))
     };
     let of = |side: u32| {
         // A run that failed is void, and has failed all the same.
@@ -27,11 +27,11 @@ pub(super) fn all_differences(design: &Design, done: &[ComparedRun]) -> Vec<Diff
     };
     let Some(reference) = of(0) else { return Vec::new() };
     let mut all = Vec::new();
-    for side in 1..sides(design) {
+    for side in 1..side_count(design) {
         let Some(candidate) = of(side) else { continue };
         // Each once: as it is together, unless it is graver inside blocks.
-        let mut worst: Vec<Difference> = differences(&reference, &candidate, side, true);
-        for found in inside_blocks(&runs, side) {
+        let mut worst: Vec<Difference> = find_differences(&reference, &candidate, side, true);
+        for found in differences_inside_blocks(&runs, side) {
             match worst.iter_mut().find(|known| known.code == found.code) {
                 Some(known) if known.matter < found.matter => *known = found,
                 Some(_) => {}
@@ -44,18 +44,18 @@ pub(super) fn all_differences(design: &Design, done: &[ComparedRun]) -> Vec<Diff
 }
 
 /// What is known of the server of each side, over its runs.
-pub(super) fn servers(design: &Design, done: &[ComparedRun]) -> Vec<BTreeMap<String, String>> {
+pub(super) fn server_facts(design: &Design, done: &[ComparedRun]) -> Vec<BTreeMap<String, String>> {
     let of = |side: u32| {
         let own = done.iter().filter(|cell| cell.ask.side == side);
         let own: Vec<&SideFacts> = own.map(|cell| &cell.facts).collect();
-        SideFacts::merged(&own).server
+        SideFacts::merge(&own).server
     };
-    (0..sides(design)).map(of).collect()
+    (0..side_count(design)).map(of).collect()
 }
 
 /// What differs in at least two pairs of runs and in a quarter of all, as gravely as it does in
 /// this many of them.
-fn inside_blocks(runs: &[&ComparedRun], side: u32) -> Vec<Difference> {
+fn differences_inside_blocks(runs: &[&ComparedRun], side: u32) -> Vec<Difference> {
     let cell = |block: u32, level: u32, side: u32| {
         runs.iter().find(|cell| {
             cell.ask.block == block && cell.ask.level == level && cell.ask.side == side
@@ -68,7 +68,7 @@ fn inside_blocks(runs: &[&ComparedRun], side: u32) -> Vec<Difference> {
             continue;
         };
         count += 1;
-        for found in differences(&reference.facts, &candidate.facts, side, true) {
+        for found in find_differences(&reference.facts, &candidate.facts, side, true) {
             seen.entry(found.code.clone()).or_default().push(found);
         }
     }

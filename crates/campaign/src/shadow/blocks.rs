@@ -13,34 +13,34 @@ const PERCENTS: [&str; 4] = ["50", "90", "95", "99"];
 
 /// The fewest values of a block in which this percentile says something: below that its interval is
 /// not estimable, and the tail of a block is its slowest request. None for figures that are not percentiles.
-pub(super) fn least(percent: &str) -> Option<u64> {
+pub(super) fn fewest_values(percent: &str) -> Option<u64> {
     percent.parse::<f64>().ok().and_then(|percent| minimum_for_interval(percent / 100.0))
 }
 
 /// The percentiles that gates ask for.
-fn gated(gates: &[Gate]) -> impl Iterator<Item = &str> {
+fn gated_percentiles(gates: &[Gate]) -> impl Iterator<Item = &str> {
     gates.iter().filter_map(|gate| Some(gate.metric.rsplit_once("_p")?.1))
 }
 
 /// Good pairs that a block needs, so that the figures of these gates can be told in it.
-pub(super) fn needed(gates: &[Gate]) -> u64 {
-    gated(gates).filter_map(least).max().unwrap_or(0)
+pub(super) fn pairs_needed(gates: &[Gate]) -> u64 {
+    gated_percentiles(gates).filter_map(fewest_values).max().unwrap_or(0)
 }
 
 /// Whether a block has values enough for every gated percentile: not every answer has every time.
-pub(super) fn carries(block: &PairSlot, gates: &[Gate]) -> bool {
+pub(super) fn has_enough_values(block: &PairSlot, gates: &[Gate]) -> bool {
     let has = |gate: &Gate| {
         let Some((name, percent)) = gate.metric.rsplit_once("_p") else { return true };
         let place = TIMED.iter().position(|timed| *timed == name);
-        let Some((place, least)) = place.zip(least(percent)) else { return true };
-        block.times.get(place).is_some_and(|times| times.iter().all(|times| times.n() >= least))
+        let Some((place, least)) = place.zip(fewest_values(percent)) else { return true };
+        block.times.get(place).is_some_and(|times| times.iter().all(|times| times.count() >= least))
     };
     gates.iter().all(has)
 }
 
 /// The figures of a block by their names, of both sides: every percentile that it has values enough
 /// for, and the share of errors.
-fn figures(block: &PairSlot, percents: &[&str]) -> [BTreeMap<String, Figure>; 2] {
+fn block_figures(block: &PairSlot, percents: &[&str]) -> [BTreeMap<String, Figure>; 2] {
     let mut both = [BTreeMap::new(), BTreeMap::new()];
     let mut put = |side: usize, name: String, value: f64| {
         let figure = Figure { value, low: None, high: None };
@@ -48,10 +48,10 @@ fn figures(block: &PairSlot, percents: &[&str]) -> [BTreeMap<String, Figure>; 2]
     };
     for (name, times) in TIMED.iter().zip(&block.times) {
         for percent in percents {
-            let (Some(least), Ok(number)) = (least(percent), percent.parse::<f64>()) else {
+            let (Some(least), Ok(number)) = (fewest_values(percent), percent.parse::<f64>()) else {
                 continue;
             };
-            let is_enough = times.iter().all(|times| times.n() >= least);
+            let is_enough = times.iter().all(|times| times.count() >= least);
             for (side, times) in times.iter().enumerate().filter(|_| is_enough) {
                 if let Some(value) = times.percentile(number) {
                     put(side, format!("{name}_p{percent}"), value);
@@ -68,10 +68,11 @@ fn figures(block: &PairSlot, percents: &[&str]) -> [BTreeMap<String, Figure>; 2]
 
 /// The blocks as cells of a comparison. Only figures that every block has are there: those of some
 /// would be a choice.
-pub(super) fn cells(blocks: &[PairSlot], gates: &[Gate]) -> Vec<ComparedRun> {
-    let percents: BTreeSet<&str> = PERCENTS.into_iter().chain(gated(gates)).collect();
+pub(super) fn comparison_cells(blocks: &[PairSlot], gates: &[Gate]) -> Vec<ComparedRun> {
+    let percents: BTreeSet<&str> = PERCENTS.into_iter().chain(gated_percentiles(gates)).collect();
     let percents: Vec<&str> = percents.into_iter().collect();
-    let mut all: Vec<_> = blocks.iter().map(|block| (block, figures(block, &percents))).collect();
+    let mut all: Vec<_> =
+        blocks.iter().map(|block| (block, block_figures(block, &percents))).collect();
     let everywhere: Vec<String> = all.first().map_or_else(Vec::new, |(_, [first, _])| {
         let has = |name: &&String| all.iter().all(|(_, [one, _])| one.contains_key(*name));
         first.keys().filter(has).cloned().collect()
@@ -102,13 +103,16 @@ pub(super) fn cells(blocks: &[PairSlot], gates: &[Gate]) -> Vec<ComparedRun> {
 /// What is tested where no gate says otherwise: the middle and the tail of the wait for the first token
 /// and of the pace after it, or of whole answers where nothing is streamed; and errors. The tail is the
 /// furthest that every block has values enough for.
-pub(super) fn family(cells: &[ComparedRun], is_spoilt: impl Fn(&str) -> bool) -> Vec<String> {
+pub(super) fn tested_metrics(
+    cells: &[ComparedRun],
+    is_spoiled: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let has = |name: &String| cells.first().is_some_and(|cell| cell.figures.contains_key(name));
     let of = |time: &str| {
         let name = |percent: &str| format!("{time}_p{percent}");
         let tail = ["99", "95", "90"].map(name).into_iter().find(has);
         let both = [Some(name("50")).filter(has), tail].into_iter().flatten();
-        both.filter(|name| !is_spoilt(name)).collect::<Vec<String>>()
+        both.filter(|name| !is_spoiled(name)).collect::<Vec<String>>()
     };
     let mut names = of("ttft");
     names.extend(of("tpot"));

@@ -3,13 +3,13 @@
 use goodput_model::{Caveat, CaveatCode, Severity};
 use goodput_stats::paired::share_interval;
 
-use super::blocks::least;
+use super::blocks::fewest_values;
 use super::report::PairTotals;
 use super::unsent::Unsent;
 use super::{ShadowFacts, ShadowReport};
 use crate::compare::{
     CompareFacts, CompareState, ComparedRun, Design, Difference, Matter, Side, SideFacts,
-    differences as compared, family, metric,
+    find_differences as compared, find_metric, tested_metrics,
 };
 
 /// Shares of the chosen requests without a pair beyond which the pairs are a choice.
@@ -20,7 +20,7 @@ const DROPS_WARN: f64 = 0.1;
 const BLOCKS: u32 = 6;
 
 /// What must be the same on both sides, as one side has it.
-fn facts(totals: &PairTotals, side: usize, who: &Side) -> SideFacts {
+fn side_facts(totals: &PairTotals, side: usize, who: &Side) -> SideFacts {
     let own = &totals.sides[side];
     let most = own.sources.iter().max_by_key(|source| source.1);
     let [cached, input] = own.cached;
@@ -43,7 +43,7 @@ fn facts(totals: &PairTotals, side: usize, who: &Side) -> SideFacts {
 }
 
 /// What to do about a difference of live traffic, where the requests are not under control.
-fn advice(code: &str) -> &'static str {
+fn difference_advice(code: &str) -> &'static str {
     match code {
         "output_length" => {
             "compare TTFT and TPOT; temperature, seed, and stop rules come from the client and \
@@ -59,11 +59,11 @@ fn advice(code: &str) -> &'static str {
 
 /// Everything that should be the same on both sides and is not. What only comes of the smaller share
 /// (other states of the cache), and failures, which are a figure of their own, take no verdict away.
-pub(super) fn differences(totals: &PairTotals, sides: &[Side; 2]) -> Vec<Difference> {
-    let both = [0, 1].map(|side: usize| facts(totals, side, &sides[side]));
+pub(super) fn shadow_differences(totals: &PairTotals, sides: &[Side; 2]) -> Vec<Difference> {
+    let both = [0, 1].map(|side: usize| side_facts(totals, side, &sides[side]));
     let mut all = compared(&both[0], &both[1], 1, true);
     for one in &mut all {
-        one.advice = advice(&one.code).to_owned();
+        one.advice = difference_advice(&one.code).to_owned();
         if matches!(one.code.as_str(), "cache_state" | "failed_share" | "path_rtt") {
             one.matter = one.matter.min(Matter::Warn);
         }
@@ -72,16 +72,16 @@ pub(super) fn differences(totals: &PairTotals, sides: &[Side; 2]) -> Vec<Differe
 }
 
 /// What to know of these pairs.
-pub(super) fn caveats(
+pub(super) fn shadow_caveats(
     report: &ShadowReport,
     facts: &CompareFacts,
     design: &Design,
     cells: &[ComparedRun],
 ) -> Vec<Caveat> {
-    let mut all = vec![carried(report)];
-    all.extend(uneven(report));
-    all.extend(few(report, design));
-    all.extend(dropped(report));
+    let mut all = vec![candidate_load_caveat(report)];
+    all.extend(uneven_share_caveat(report));
+    all.extend(few_pairs_caveat(report, design));
+    all.extend(dropped_request_caveats(report));
     all.extend(report.facts.ended.as_ref().map(|why| {
         let message = format!("the candidate received no more requests before the end: {why}");
         let caveat = Caveat::new(CaveatCode::ShadowEnded, Severity::Warn, message);
@@ -91,8 +91,8 @@ pub(super) fn caveats(
         let message = "these are the figures so far: the shadow is still running or was killed";
         all.push(Caveat::new(CaveatCode::NotComplete, Severity::Info, message));
     }
-    all.extend(missing(report, design, cells));
-    all.extend(dependent(design, cells));
+    all.extend(missing_figure_caveats(report, design, cells));
+    all.extend(dependent_blocks_caveat(design, cells));
     all
 }
 
@@ -105,7 +105,7 @@ const TOO_ALIKE: f64 = 2.6;
 
 /// Tested figures whose changes hang together from block to block: what slows a server down lasts longer
 /// than a block, so that blocks say less than they seem to.
-fn dependent(design: &Design, cells: &[ComparedRun]) -> Option<Caveat> {
+fn dependent_blocks_caveat(design: &Design, cells: &[ComparedRun]) -> Option<Caveat> {
     let value = |block: &[ComparedRun], side: usize, name: &str| {
         block.get(side)?.figures.get(name).map(|figure| figure.value).filter(|value| *value > 0.0)
     };
@@ -114,10 +114,12 @@ fn dependent(design: &Design, cells: &[ComparedRun]) -> Option<Caveat> {
             Some((value(block, 1, name.as_str())? / value(block, 0, name.as_str())?).ln())
         };
         let changes: Vec<f64> = cells.chunks(2).filter_map(ratio).collect();
-        changes.len() >= LEAST_BLOCKS && lag1(&changes) > TOO_ALIKE / (changes.len() as f64).sqrt()
+        changes.len() >= LEAST_BLOCKS
+            && lag1_correlation(&changes) > TOO_ALIKE / (changes.len() as f64).sqrt()
     };
-    let title = |name: &String| metric(name).map_or_else(|| name.clone(), |metric| metric.title);
-    let tested = family(design);
+    let title =
+        |name: &String| find_metric(name).map_or_else(|| name.clone(), |metric| metric.title);
+    let tested = tested_metrics(design);
     // Of errors most blocks have none, and those that have some are a choice.
     let times = tested.iter().filter(|name| *name != "error_share");
     let found: Vec<String> = times.filter(is_dependent).map(title).collect();
@@ -133,7 +135,7 @@ fn dependent(design: &Design, cells: &[ComparedRun]) -> Option<Caveat> {
 }
 
 /// The correlation of neighbors.
-fn lag1(values: &[f64]) -> f64 {
+fn lag1_correlation(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
     let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let next = values.iter().zip(values.iter().skip(1));
@@ -143,7 +145,7 @@ fn lag1(values: &[f64]) -> f64 {
 }
 
 /// The candidate's load is its share, always.
-fn carried(report: &ShadowReport) -> Caveat {
+fn candidate_load_caveat(report: &ShadowReport) -> Caveat {
     let shadow = &report.facts;
     let share = match shadow.passed {
         0 => shadow.share,
@@ -172,7 +174,7 @@ const UNEVEN: f64 = 0.001;
 const FAR: f64 = 2.0;
 
 /// Whether another share was chosen than was asked for: where conversations begin alike they are one.
-fn uneven(report: &ShadowReport) -> Option<Caveat> {
+fn uneven_share_caveat(report: &ShadowReport) -> Option<Caveat> {
     let ShadowFacts { share, passed, chosen, .. } = report.facts;
     let [low, high] = share_interval(chosen, passed, UNEVEN).filter(|_| passed >= LEAST_PASSED)?;
     let odds = |share: f64| share / (1.0 - share);
@@ -195,7 +197,7 @@ fn uneven(report: &ShadowReport) -> Option<Caveat> {
     })
 }
 
-fn few(report: &ShadowReport, design: &Design) -> Option<Caveat> {
+fn few_pairs_caveat(report: &ShadowReport, design: &Design) -> Option<Caveat> {
     let blocks = design.looks.first().copied().unwrap_or_default();
     if report.pairs == 0 {
         let message = "no request was answered by both servers";
@@ -213,7 +215,7 @@ fn few(report: &ShadowReport, design: &Design) -> Option<Caveat> {
 }
 
 /// Chosen requests that have no pair: those that a failing candidate was not sent, and the others.
-fn dropped(report: &ShadowReport) -> Vec<Caveat> {
+fn dropped_request_caveats(report: &ShadowReport) -> Vec<Caveat> {
     let Unsent { failing, behind } = Unsent::from_facts(&report.facts);
     let failing = failing.map(|(count, share)| {
         let message = format!(
@@ -224,12 +226,12 @@ fn dropped(report: &ShadowReport) -> Vec<Caveat> {
         let caveat = Caveat::new(CaveatCode::ShadowDrops, Severity::Warn, message);
         caveat.advise("find out why the candidate failed, then start again")
     });
-    let others = without_pair(report, failing.is_some(), behind.is_some());
+    let others = unpaired_caveat(report, failing.is_some(), behind.is_some());
     failing.into_iter().chain(others).collect()
 }
 
 /// Chosen requests that have no pair, but for those that are told by themselves.
-fn without_pair(report: &ShadowReport, is_failing: bool, is_behind: bool) -> Option<Caveat> {
+fn unpaired_caveat(report: &ShadowReport, is_failing: bool, is_behind: bool) -> Option<Caveat> {
     let shadow = &report.facts;
     let is_other = |(why, _): &(&String, &u64)| !is_failing || why.as_str() != "errors";
     let mut reasons: Vec<(&String, &u64)> = shadow.dropped.iter().filter(is_other).collect();
@@ -264,13 +266,17 @@ fn without_pair(report: &ShadowReport, is_failing: bool, is_behind: bool) -> Opt
 }
 
 /// Gated figures that the blocks do not have.
-fn missing(report: &ShadowReport, design: &Design, cells: &[ComparedRun]) -> Vec<Caveat> {
+fn missing_figure_caveats(
+    report: &ShadowReport,
+    design: &Design,
+    cells: &[ComparedRun],
+) -> Vec<Caveat> {
     let has = |name: &str| cells.first().is_some_and(|cell| cell.figures.contains_key(name));
     let mut names: Vec<&str> = design.gates.iter().map(|gate| gate.metric.as_str()).collect();
     names.dedup();
     let one = |name: &str| {
-        let title = metric(name).map_or_else(|| name.to_owned(), |metric| metric.title);
-        let why = match name.rsplit_once("_p").and_then(|(_, percent)| least(percent)) {
+        let title = find_metric(name).map_or_else(|| name.to_owned(), |metric| metric.title);
+        let why = match name.rsplit_once("_p").and_then(|(_, percent)| fewest_values(percent)) {
             Some(least) if report.pairs > 0 => format!(
                 "not every block has {least} answers for it (the smallest has {} pairs)",
                 report.block_pairs[0]

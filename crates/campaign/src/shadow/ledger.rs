@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Nanos, Verdict};
 
-use super::blocks::{carries, cells, family, needed};
+use super::blocks::{comparison_cells, has_enough_values, pairs_needed, tested_metrics};
 use super::report::PairTotals;
 use super::slot::PairSlot;
 use super::unsent::Unsent;
 use super::{Pair, PairSettings, ShadowFacts, doubts};
-use crate::compare::summary::overall;
+use crate::compare::summary::overall_outcome;
 use crate::compare::table::paired_table;
 use crate::compare::{
-    CompareFacts, Comparison, Design, Matter, Side, doubts as of_compare, findings_of, judge_gates,
+    CompareFacts, Comparison, Design, Matter, Side, doubts as of_compare, findings_with_failures,
+    judge_gates,
 };
 
 /// Stretches of time at most; when there would be more, each becomes twice as long. So blocks grow
@@ -45,13 +46,13 @@ impl Ledger {
     /// Adds a pair.
     pub fn add(&mut self, pair: &Pair) {
         while pair.at.0 / self.length >= MOST_SLOTS {
-            self.double();
+            self.double_slot_length();
         }
         self.slots.entry(pair.at.0 / self.length).or_default().add(pair);
         self.totals.add(pair);
     }
 
-    fn double(&mut self) {
+    fn double_slot_length(&mut self) {
         self.length = self.length.saturating_mul(2);
         for (number, slot) in std::mem::take(&mut self.slots) {
             self.slots.entry(number / 2).or_default().merge(&slot);
@@ -60,13 +61,13 @@ impl Ledger {
 
     /// Values that are told apart, over all slots: what the memory grows with.
     #[cfg(test)]
-    pub(super) fn distinct(&self) -> usize {
+    pub(super) fn distinct_values(&self) -> usize {
         let of = |slot: &PairSlot| {
             slot.times
                 .iter()
                 .flatten()
                 .chain(&slot.ratios)
-                .map(super::times::Times::distinct)
+                .map(super::times::Times::distinct_values)
                 .sum::<usize>()
         };
         self.slots.values().map(of).sum()
@@ -76,14 +77,19 @@ impl Ledger {
     /// values enough for the gates; where one side hardly ever does, with this many pairs of any kind.
     fn blocks(&self) -> Vec<PairSlot> {
         let least = u64::from(self.settings.block_pairs.max(1));
-        let well = least.max(needed(&self.settings.gates));
-        let blocks =
-            self.blocks_of(|block| block.good >= well && carries(block, &self.settings.gates));
-        if blocks.len() >= FEWEST { blocks } else { self.blocks_of(|block| block.pairs >= least) }
+        let well = least.max(pairs_needed(&self.settings.gates));
+        let blocks = self.blocks_where(|block| {
+            block.good >= well && has_enough_values(block, &self.settings.gates)
+        });
+        if blocks.len() >= FEWEST {
+            blocks
+        } else {
+            self.blocks_where(|block| block.pairs >= least)
+        }
     }
 
     /// Blocks that are enough, in the order of time; the last short one joins the one before.
-    fn blocks_of(&self, is_enough: impl Fn(&PairSlot) -> bool) -> Vec<PairSlot> {
+    fn blocks_where(&self, is_enough: impl Fn(&PairSlot) -> bool) -> Vec<PairSlot> {
         let mut blocks: Vec<PairSlot> = Vec::new();
         let mut open: Option<PairSlot> = None;
         let newest = self.slots.keys().next_back().copied();
@@ -108,17 +114,17 @@ impl Ledger {
     }
 
     /// What the pairs say.
-    pub fn comparison(
+    pub fn compare(
         &self,
         facts: CompareFacts,
         shadow: &ShadowFacts,
         sides: [Side; 2],
     ) -> Comparison {
         let blocks = self.blocks();
-        let runs = cells(&blocks, &self.settings.gates);
-        let differences = doubts::differences(&self.totals, &sides);
-        let is_spoilt = |metric: &str| {
-            differences.iter().any(|one| one.matter == Matter::Refuse && one.touches(metric))
+        let runs = comparison_cells(&blocks, &self.settings.gates);
+        let differences = doubts::shadow_differences(&self.totals, &sides);
+        let is_spoiled = |metric: &str| {
+            differences.iter().any(|one| one.matter == Matter::Refuse && one.affects_metric(metric))
         };
         let design = Design {
             sides: sides.iter().map(|side| side.name.clone()).collect(),
@@ -131,28 +137,29 @@ impl Ledger {
             margin: self.settings.margin,
             alpha: self.settings.alpha,
             gates: self.settings.gates.clone(),
-            family: family(&runs, is_spoilt),
+            family: tested_metrics(&runs, is_spoiled),
             ..Design::default()
         };
-        let mut findings = findings_of(&design, &runs, Some(self.totals.discordant()));
-        of_compare::silence(&mut findings, &differences);
+        let mut findings =
+            findings_with_failures(&design, &runs, Some(self.totals.failed_on_one_side()));
+        of_compare::clear_void_verdicts(&mut findings, &differences);
         let unsent = Unsent::from_facts(shadow);
-        unsent.mark(&mut findings);
+        unsent.mark_findings(&mut findings);
         let mut gates = judge_gates(&design.gates, &findings);
-        unsent.judge(&mut gates);
-        let report = self.totals.report(&self.settings, shadow, &blocks);
-        let mut caveats = of_compare::of_differences(&design, &differences, &findings, false);
-        caveats.extend(doubts::caveats(&report, &facts, &design, &runs));
-        caveats.extend(of_compare::of_findings(&design, &findings, None, None));
+        unsent.judge_gates(&mut gates);
+        let report = self.totals.shadow_report(&self.settings, shadow, &blocks);
+        let mut caveats = of_compare::difference_caveats(&design, &differences, &findings, false);
+        caveats.extend(doubts::shadow_caveats(&report, &facts, &design, &runs));
+        caveats.extend(of_compare::finding_caveats(&design, &findings, None, None));
         let count = u32::try_from(blocks.len()).unwrap_or(u32::MAX);
         let sides = Vec::from(sides);
         let mut levels = paired_table(&design, &sides, &runs);
-        unsent.show(&mut levels, &findings);
+        unsent.show_in_tables(&mut levels, &findings);
         Comparison {
             verdict: Verdict::from_caveats(&caveats),
             caveats,
             comparison: CompareFacts { blocks: count, ..facts },
-            outcome: overall(&gates, &findings),
+            outcome: overall_outcome(&gates, &findings),
             levels,
             design,
             sides,

@@ -6,7 +6,7 @@ use super::slot::{PairSlot, RATIOS, TIMED};
 use super::times::Times;
 use super::{Count, LikenessSummary, OverBlocks, Pair, PairSettings, ShadowFacts, ShadowReport};
 use goodput_model::{Likeness, RequestRecord};
-use goodput_stats::paired::{Counts, paired};
+use goodput_stats::paired::{Counts, test_paired};
 
 /// Names of one kind at most: a server may say anything.
 const MOST_NAMES: usize = 24;
@@ -30,7 +30,7 @@ impl NameCounts {
     }
 
     /// Most frequent first.
-    fn counts(&self) -> Vec<Count> {
+    fn most_frequent(&self) -> Vec<Count> {
         let one =
             |(name, counts): (&String, &[u64; 2])| Count { name: name.clone(), counts: *counts };
         let mut all: Vec<Count> = self.0.iter().map(one).collect();
@@ -145,8 +145,8 @@ impl PairTotals {
     }
 
     /// Pairs by who failed.
-    pub(super) fn discordant(&self) -> Counts {
-        Counts::of_pairs(self.pairs, self.only)
+    pub(super) fn failed_on_one_side(&self) -> Counts {
+        Counts::from_pairs(self.pairs, self.only)
     }
 
     fn add_likeness(&mut self, Likeness { exact, prefix, lengths }: Likeness) {
@@ -163,7 +163,7 @@ impl PairTotals {
         }
     }
 
-    pub(super) fn report(
+    pub(super) fn shadow_report(
         &self,
         settings: &PairSettings,
         facts: &ShadowFacts,
@@ -177,27 +177,28 @@ impl PairTotals {
                 blocks.iter().map(|block| block.pairs).min().unwrap_or_default(),
                 blocks.iter().map(|block| block.pairs).max().unwrap_or_default(),
             ],
-            finishes: self.finishes.counts(),
+            finishes: self.finishes.most_frequent(),
             same_finish: self.same_finish,
-            statuses: self.statuses.counts(),
-            failures: self.failures.counts(),
-            likeness: self.likeness(),
+            statuses: self.statuses.most_frequent(),
+            failures: self.failures.most_frequent(),
+            likeness: self.likeness_summary(),
             ..ShadowReport::default()
         };
         for (place, time) in RATIOS.iter().enumerate() {
             let Some(name) = TIMED.get(*time).map(|name| (*name).to_owned()) else { continue };
             let share = |block: &PairSlot| {
-                let n = block.ratios.get(place)?.n();
+                let n = block.ratios.get(place)?.count();
                 (n > 0).then(|| block.slower[place] as f64 / n as f64)
             };
-            if let Some(found) = over(blocks.iter().filter_map(share), settings.alpha) {
+            if let Some(found) = mean_over_blocks(blocks.iter().filter_map(share), settings.alpha) {
                 let inside = |value: f64| value.clamp(0.0, 1.0);
                 let ends = [found.low.map(inside), found.high.map(inside)];
                 let found = OverBlocks { low: ends[0], high: ends[1], ..found };
                 report.slower.insert(name.clone(), found);
             }
             let median = |block: &PairSlot| block.ratios.get(place)?.median();
-            if let Some(found) = ratio(blocks.iter().filter_map(median), settings.alpha) {
+            if let Some(found) = ratio_over_blocks(blocks.iter().filter_map(median), settings.alpha)
+            {
                 report.ratios.insert(name, found);
             }
         }
@@ -211,14 +212,14 @@ impl PairTotals {
             let [one, other] = block.output_tokens;
             (one > 0).then(|| other as f64 / one as f64)
         };
-        report.output_ratio = ratio(blocks.iter().filter_map(lengths), settings.alpha);
+        report.output_ratio = ratio_over_blocks(blocks.iter().filter_map(lengths), settings.alpha);
         report
     }
 
-    fn likeness(&self) -> Option<LikenessSummary> {
+    fn likeness_summary(&self) -> Option<LikenessSummary> {
         let characters = [0, 1].map(|side: usize| self.sides[side].characters.mean());
-        (self.prefix.n() > 0).then(|| LikenessSummary {
-            pairs: self.prefix.n(),
+        (self.prefix.count() > 0).then(|| LikenessSummary {
+            pairs: self.prefix.count(),
             exact: self.exact,
             prefix_share: self.prefix.median().map(|share| share.min(1.0)),
             length_ratio: self.lengths.median(),
@@ -228,10 +229,10 @@ impl PairTotals {
 }
 
 /// The mean over blocks with its interval.
-fn over(blocks: impl Iterator<Item = f64>, alpha: f64) -> Option<OverBlocks> {
+fn mean_over_blocks(blocks: impl Iterator<Item = f64>, alpha: f64) -> Option<OverBlocks> {
     let values: Vec<f64> = blocks.collect();
     let value = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)?;
-    let found = paired(&values, alpha).filter(|found| found.n >= 3);
+    let found = test_paired(&values, alpha).filter(|found| found.n >= 3);
     Some(OverBlocks {
         value,
         low: found.map(|found| found.low),
@@ -240,8 +241,8 @@ fn over(blocks: impl Iterator<Item = f64>, alpha: f64) -> Option<OverBlocks> {
 }
 
 /// The geometric mean over blocks of a ratio with its interval.
-fn ratio(blocks: impl Iterator<Item = f64>, alpha: f64) -> Option<OverBlocks> {
+fn ratio_over_blocks(blocks: impl Iterator<Item = f64>, alpha: f64) -> Option<OverBlocks> {
     let logs = blocks.filter(|ratio| *ratio > 0.0).map(f64::ln);
-    let OverBlocks { value, low, high } = over(logs, alpha)?;
+    let OverBlocks { value, low, high } = mean_over_blocks(logs, alpha)?;
     Some(OverBlocks { value: value.exp(), low: low.map(f64::exp), high: high.map(f64::exp) })
 }

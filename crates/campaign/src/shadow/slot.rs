@@ -45,7 +45,7 @@ impl PairSlot {
             return;
         }
         self.good += 1;
-        let [own, others] = both.map(timed);
+        let [own, others] = both.map(answer_times);
         for (place, (primary, candidate)) in own.iter().zip(&others).enumerate() {
             // What one side alone has would set other requests against each other.
             if primary.is_empty() || candidate.is_empty() {
@@ -92,7 +92,7 @@ impl PairSlot {
 }
 
 /// The times of a good answer in milliseconds, in the order of [`TIMED`]: none, one, or of gaps many.
-fn timed(record: &RequestRecord) -> [Vec<f64>; 4] {
+fn answer_times(record: &RequestRecord) -> [Vec<f64>; 4] {
     let stamps = &record.exchange.stamps;
     let since =
         |at: Option<Nanos>| at.map(|at| (at - record.scheduled).as_ms()).into_iter().collect();

@@ -66,7 +66,7 @@ fn compared(settings: PairSettings, pairs: &[Pair]) -> Comparison {
     for pair in pairs {
         ledger.add(pair);
     }
-    ledger.comparison(CompareFacts::default(), &facts(), sides())
+    ledger.compare(CompareFacts::default(), &facts(), sides())
 }
 
 fn finding<'a>(found: &'a Comparison, name: &str) -> &'a Finding {
@@ -96,7 +96,7 @@ fn times_are_known_to_one_part_in_a_thousand() {
     let mut times = Times::default();
     // 1.00, 1.01, …, 10.99 ms
     (100..1100).for_each(|k| times.add(f64::from(k) / 100.0));
-    assert_eq!(times.n(), 1000);
+    assert_eq!(times.count(), 1000);
     for (percent, rank) in
         [(0.1, 1.0), (50.0, 500.0), (90.0, 900.0), (99.0, 990.0), (100.0, 1000.0)]
     {
@@ -105,14 +105,14 @@ fn times_are_known_to_one_part_in_a_thousand() {
     }
     let mut both = times.clone();
     both.merge(&times);
-    assert_eq!(both.n(), 2000);
+    assert_eq!(both.count(), 2000);
     near(both.median().unwrap(), 5.99, 0.006);
     assert_eq!(Times::default().median(), None);
     let mut odd = Times::default();
     for value in [0.0, -1.0, f64::NAN] {
         odd.add(value);
     }
-    assert_eq!((odd.n(), odd.percentile(99.0)), (3, Some(0.0)));
+    assert_eq!((odd.count(), odd.percentile(99.0)), (3, Some(0.0)));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn days_take_no_more_room_than_hours() {
     // 128 minutes fit; three days of minutes do not.
     (0..128).for_each(|minute| ledger.add(&twice(60.0 * f64::from(minute), 100.0, 1.0)));
     let count = |ledger: &Ledger| {
-        let found = ledger.comparison(CompareFacts::default(), &facts(), sides());
+        let found = ledger.compare(CompareFacts::default(), &facts(), sides());
         (found.comparison.blocks, found.design.run_s)
     };
     // The last began at its minute's beginning and joins the one before.
@@ -170,11 +170,11 @@ fn memory_has_a_bound_that_more_pairs_do_not_move() {
             for quarter in 0..4 {
                 let at_s = f64::from(second) + 0.25 * f64::from(quarter);
                 let at = Nanos::from_secs_f64(at_s);
-                let mut side = || answer(at, 100.0 + 10.0 * stream.unit(), 20.0, 3);
+                let mut side = || answer(at, 100.0 + 10.0 * stream.next_unit(), 20.0, 3);
                 ledger.add(&pair(at_s, side(), side()));
             }
         }
-        ledger.distinct()
+        ledger.distinct_values()
     };
     // 128 slots of 32 s at the end of the first stretch, 128 of 128 s at the end of the second.
     let early = entries(&mut ledger, 0..4_096);
@@ -371,7 +371,7 @@ fn other_models_and_tokenizers_are_said() {
     let mut sides = sides();
     sides[0].model = "small".to_owned();
     sides[1].model = "large".to_owned();
-    let found = ledger.comparison(CompareFacts::default(), &facts(), sides);
+    let found = ledger.compare(CompareFacts::default(), &facts(), sides);
     let codes: Vec<&str> = found.differences.iter().map(|one| one.code.as_str()).collect();
     assert_eq!(codes, ["tokenizer", "model"]);
     // A token of one is not a token of the other: TPOT leaves the test, TTFT does not.
@@ -393,7 +393,7 @@ fn what_to_know_is_said() {
         ..facts()
     };
     let state = CompareFacts { state: CompareState::Unfinished, ..CompareFacts::default() };
-    let found = ledger.comparison(state, &shadow, sides());
+    let found = ledger.compare(state, &shadow, sides());
     let (severity, share) = caveat(&found, CaveatCode::ShadowShare).unwrap();
     assert_eq!(severity, Severity::Info);
     assert!(share.starts_with("the candidate carried 5.0 % of the requests"), "{share}");
@@ -410,7 +410,7 @@ fn what_to_know_is_said() {
     };
     assert!(advice(&found).contains("--share"));
     let packed = ShadowFacts { dropped: BTreeMap::from([count("unjudged", 900)]), ..facts() };
-    let packed = ledger.comparison(CompareFacts::default(), &packed, sides());
+    let packed = ledger.compare(CompareFacts::default(), &packed, sides());
     assert!(advice(&packed).contains("compression"));
     assert_eq!(caveat(&found, CaveatCode::ShadowEnded).unwrap().0, Severity::Warn);
     assert_eq!(caveat(&found, CaveatCode::NotComplete).unwrap().0, Severity::Info);

@@ -19,18 +19,18 @@ impl Times {
     /// Adds a value; values that are not numbers, or negative, count as zero.
     pub(super) fn add(&mut self, value: f64) {
         let value = if value > 0.0 { value } else { 0.0 };
-        self.put(((value.to_bits() + HALF) >> DROPPED) as u32, 1);
+        self.add_count(((value.to_bits() + HALF) >> DROPPED) as u32, 1);
         self.n += 1;
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         for (key, count) in &other.counts {
-            self.put(*key, *count);
+            self.add_count(*key, *count);
         }
         self.n += other.n;
     }
 
-    fn put(&mut self, key: u32, more: u32) {
+    fn add_count(&mut self, key: u32, more: u32) {
         match self.counts.binary_search_by_key(&key, |(key, _)| *key) {
             Ok(place) => {
                 let count = &mut self.counts[place].1;
@@ -42,12 +42,12 @@ impl Times {
 
     /// Values that are told apart: what the memory grows with.
     #[cfg(test)]
-    pub(super) fn distinct(&self) -> usize {
+    pub(super) fn distinct_values(&self) -> usize {
         self.counts.len()
     }
 
     /// How many there are.
-    pub(super) fn n(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.n
     }
 

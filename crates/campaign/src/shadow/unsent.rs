@@ -35,7 +35,7 @@ impl Unsent {
 
     /// Counts those that were not sent to a failing candidate as its failures; takes good news about
     /// latencies back where it was behind.
-    pub(super) fn mark(&self, findings: &mut [Finding]) {
+    pub(super) fn mark_findings(&self, findings: &mut [Finding]) {
         for finding in findings {
             if finding.metric == ERRORS {
                 if let Some((_, share)) = self.failing {
@@ -57,7 +57,7 @@ impl Unsent {
     }
 
     /// What that leaves of gates.
-    pub(super) fn judge(&self, gates: &mut [GateResult]) {
+    pub(super) fn judge_gates(&self, gates: &mut [GateResult]) {
         for judged in gates {
             if judged.gate.metric == ERRORS {
                 if self.failing.is_some() {
@@ -70,7 +70,7 @@ impl Unsent {
     }
 
     /// The table has the errors that the findings have.
-    pub(super) fn show(&self, levels: &mut [LevelComparison], findings: &[Finding]) {
+    pub(super) fn show_in_tables(&self, levels: &mut [LevelComparison], findings: &[Finding]) {
         let Some(errors) = findings.iter().find(|finding| finding.metric == ERRORS) else { return };
         let rows = levels.iter_mut().flat_map(|level| &mut level.rows);
         for row in rows.filter(|row| self.failing.is_some() && row.figure == ERRORS) {

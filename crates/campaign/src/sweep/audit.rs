@@ -59,7 +59,7 @@ pub fn sweep_audit(summary: &SweepSummary, run: &Audit) -> Audit {
         1 => "sweep of 1 load".to_owned(),
         n => format!("sweep of {n} loads, {} runs", points.len()),
     };
-    Audit { run: format!("{about}; {}", run.run), items, ..run.clone() }.settled()
+    Audit { run: format!("{about}; {}", run.run), items, ..run.clone() }.with_settled_verdict()
 }
 
 /// What is known of a whole sweep about one check.

@@ -11,9 +11,9 @@ mod pareto;
 mod tests;
 mod usl;
 
-pub use best::best;
-pub use knee::delivered;
-pub(super) use knee::is_lost;
+pub use best::best_configuration;
+pub use knee::delivered_share;
+pub(super) use knee::has_fallen_behind;
 pub use pareto::FrontLatency;
 
 use std::collections::BTreeMap;
@@ -105,31 +105,31 @@ impl Curve {
 
 /// What these points say together. Warm-up, closed-loop twins, and points that say nothing about
 /// the server are left out ([`is_on_curve`]).
-pub fn curve(points: &[PointSummary]) -> Curve {
+pub fn fit_curve(points: &[PointSummary]) -> Curve {
     let used: Vec<&PointSummary> = points.iter().filter(|point| is_on_curve(point)).collect();
-    let (knee, too_short) = knee::knee(&used);
-    let front = pareto::usual(points);
-    let fronts = pareto::fronts(points, knee);
+    let (knee, too_short) = knee::find_knee(&used);
+    let front = pareto::default_front_latency(points);
+    let fronts = pareto::all_fronts(points, knee);
     Curve {
         knee,
         too_short,
-        kneedle: kneedle::kneedle(&used),
-        ttft_bend: bend::ttft(&used),
-        users_knee: bend::users(&used),
-        usl: usl::usl(&used),
+        kneedle: kneedle::find_kneedle(&used),
+        ttft_bend: bend::ttft_bend(&used),
+        users_knee: bend::fewest_users_at_peak(&used),
+        usl: usl::fit_usl(&used),
         pareto: fronts.get(&front).cloned().unwrap_or_default(),
         front,
         fronts,
-        peak: pareto::peak(points),
-        attainment: isotonic::attainment(&used),
+        peak: pareto::peak_goodput(points),
+        attainment: isotonic::monotone_attainment(&used),
     }
 }
 
 /// Whether a point belongs to the curve: it is neither warm-up nor twin, and neither the client, a
-/// server that was away nor the user spoilt it, nor was it given up too early.
+/// server that was away nor the user spoiled it, nor was it given up too early.
 pub fn is_on_curve(point: &PointSummary) -> bool {
     let figures = &point.point.figures;
-    let is_spoilt = matches!(
+    let is_spoiled = matches!(
         point.standing,
         PointStanding::Unclear(
             Unclear::Client | Unclear::ServerGone | Unclear::Interrupted | Unclear::GivenUpTooEarly
@@ -141,16 +141,16 @@ pub fn is_on_curve(point: &PointSummary) -> bool {
         && figures.ended_by != Some(EndedBy::User)
         && figures.window_s.is_finite()
         && figures.window_s > 0.0
-        && !is_spoilt
+        && !is_spoiled
 }
 
 /// Points of equal level, levels ascending.
 pub fn by_level<'a>(points: &[&'a PointSummary]) -> Vec<(f64, Vec<&'a PointSummary>)> {
     let mut levels: Vec<(f64, Vec<&PointSummary>)> = Vec::new();
     let mut sorted = points.to_vec();
-    sorted.sort_by(|a, b| level(a).total_cmp(&level(b)));
+    sorted.sort_by(|a, b| level_value(a).total_cmp(&level_value(b)));
     for point in sorted {
-        let at = level(point);
+        let at = level_value(point);
         match levels.last_mut() {
             // Levels pass through files and products; a different last digit is the same level.
             Some((last, together)) if (at - *last).abs() <= 1e-9 * last.abs() => {
@@ -162,11 +162,11 @@ pub fn by_level<'a>(points: &[&'a PointSummary]) -> Vec<(f64, Vec<&'a PointSumma
     levels
 }
 
-fn level(point: &PointSummary) -> f64 {
+fn level_value(point: &PointSummary) -> f64 {
     point.point.ask.level.value()
 }
 
 /// A number that can be divided by.
-fn positive(value: Option<f64>) -> Option<f64> {
+fn positive_value(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value > 0.0)
 }

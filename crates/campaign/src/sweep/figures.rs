@@ -167,8 +167,8 @@ impl Figures {
         let energy = summary.gpu.as_ref().and_then(|gpu| gpu.energy.as_ref());
         let each = |sum: u64| (requests.ok > 0).then(|| sum as f64 / requests.ok as f64);
         let doubts = summary.caveats.iter();
-        let doubts =
-            doubts.filter(|caveat| caveat.severity > Severity::Info && !caveat.code.is_of_length());
+        let doubts = doubts
+            .filter(|caveat| caveat.severity > Severity::Info && !caveat.code.is_about_length());
         let mut errors: Vec<_> = requests.errors.clone().into_iter().collect();
         errors.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let bounded =
@@ -176,7 +176,7 @@ impl Figures {
         Self {
             verdict: Verdict::from_caveats_of_part(&summary.caveats),
             doubts: doubts.map(|caveat| caveat.code.to_string()).collect(),
-            others_cpu: others_cpu(summary),
+            others_cpu: other_programs_cpu(summary),
             is_complete: summary.run.state == RunState::Complete,
             ended_by: summary.run.ended_by,
             window_s: summary.window.end_s - summary.window.start_s,
@@ -190,18 +190,18 @@ impl Figures {
             output_tps: summary.throughput.output_tokens_per_s,
             total_tps: summary.throughput.total_tokens_per_s,
             in_flight: load.in_flight_mean,
-            batch: batch(summary),
-            ttft_ms: spread(summary, "ttft"),
-            tpot_ms: spread(summary, "tpot"),
-            itl_ms: spread(summary, "itl"),
-            e2e_ms: spread(summary, "e2e"),
-            user_tps: spread(summary, "request_tokens_per_s"),
+            batch: mean_batch(summary),
+            ttft_ms: latency_spread(summary, "ttft"),
+            tpot_ms: latency_spread(summary, "tpot"),
+            itl_ms: latency_spread(summary, "itl"),
+            e2e_ms: latency_spread(summary, "e2e"),
+            user_tps: latency_spread(summary, "request_tokens_per_s"),
             input_tokens: each(tokens.input),
             output_tokens: each(tokens.output),
             over_saturated: summary.saturation.map(|found| found.over_saturated),
             queue_limited: summary.saturation.map(|found| found.queue_limited),
             balance: summary.saturation.and_then(|found| found.balance_all),
-            drift: drift(&summary.caveats),
+            drift: drift_caveats(&summary.caveats),
             is_steady: summary.steadiness.as_ref().and_then(|found| is_steady(found.state)),
             attainment: slo
                 .and_then(|slo| bounded(slo.attainment, slo.attainment_low, slo.attainment_high)),
@@ -212,7 +212,7 @@ impl Figures {
             goodput_output_tps: slo.and_then(|slo| slo.goodput_output_tps),
             gpu_power_w: energy.map(|energy| energy.mean_w),
             joules_per_output_token: energy.and_then(|energy| energy.joules_per.output_token),
-            terms: slo.map(|slo| slo.terms.iter().map(term).collect()).unwrap_or_default(),
+            terms: slo.map(|slo| slo.terms.iter().map(term_figure).collect()).unwrap_or_default(),
             slo_state: slo.map(|slo| slo.state),
             is_target_kept: slo.and_then(is_target_kept),
         }
@@ -220,7 +220,7 @@ impl Figures {
 
     /// The same point, judged by one of its terms alone.
     #[must_use]
-    pub(crate) fn of_term(&self, term: &TermFigure) -> Self {
+    pub(crate) fn judged_by_term(&self, term: &TermFigure) -> Self {
         Self {
             attainment: term.attainment,
             slo_state: term.target_state.or(term.state),
@@ -239,13 +239,13 @@ fn is_target_kept(slo: &SloSummary) -> Option<bool> {
     Some(reached && slo.attainment_state != SloState::Missed)
 }
 
-fn others_cpu(summary: &Summary) -> Option<f64> {
+fn other_programs_cpu(summary: &Summary) -> Option<f64> {
     let (idle, used) = (summary.client.idle_share?, summary.client.used_share?);
     Some((1.0 - idle - used).clamp(0.0, 1.0))
 }
 
 /// The batch over the window, as the server tells it.
-fn batch(summary: &Summary) -> Option<f64> {
+fn mean_batch(summary: &Summary) -> Option<f64> {
     Some(summary.server.as_ref()?.levels.get("running")?.mean)
 }
 
@@ -258,7 +258,7 @@ fn is_steady(state: SteadyAnswer) -> Option<bool> {
 }
 
 /// What says that the server changed in mid-run.
-fn drift(caveats: &[Caveat]) -> Vec<String> {
+fn drift_caveats(caveats: &[Caveat]) -> Vec<String> {
     use CaveatCode::{Drifting, LevelShift, MinutesDiffer, NeverSteady};
     let is_drift = |caveat: &&Caveat| {
         matches!(caveat.code, Drifting | LevelShift | MinutesDiffer | NeverSteady)
@@ -266,7 +266,7 @@ fn drift(caveats: &[Caveat]) -> Vec<String> {
     caveats.iter().filter(is_drift).map(|caveat| caveat.message.clone()).collect()
 }
 
-fn term(term: &SloTermSummary) -> TermFigure {
+fn term_figure(term: &SloTermSummary) -> TermFigure {
     let bounded = |value: Option<f64>, low, high| value.map(|value| Bounded { value, low, high });
     TermFigure {
         term: term.term.clone(),
@@ -281,17 +281,17 @@ fn term(term: &SloTermSummary) -> TermFigure {
     }
 }
 
-fn spread(summary: &Summary, name: &str) -> PointSpread {
+fn latency_spread(summary: &Summary, name: &str) -> PointSpread {
     let Some(metric) = summary.metrics.get(name) else { return PointSpread::default() };
     PointSpread {
-        p50: percentile(metric, "50"),
-        p90: percentile(metric, "90"),
-        p99: percentile(metric, "99"),
+        p50: percentile_value(metric, "50"),
+        p90: percentile_value(metric, "90"),
+        p99: percentile_value(metric, "99"),
         mean: metric.mean,
     }
 }
 
-fn percentile(metric: &Metric, percent: &str) -> Option<Bounded> {
+fn percentile_value(metric: &Metric, percent: &str) -> Option<Bounded> {
     let found = metric.percentiles.get(percent)?;
     let value = found.value.filter(|_| found.quality.has_interval())?;
     Some(Bounded { value, low: found.low, high: found.high })

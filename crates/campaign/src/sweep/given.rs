@@ -3,7 +3,7 @@
 use super::{Axis, Level};
 
 /// This many levels from one to the other, each larger than the one before by the same ratio.
-pub fn spaced(from: f64, to: f64, points: u32) -> impl Iterator<Item = f64> {
+pub fn geometric_levels(from: f64, to: f64, points: u32) -> impl Iterator<Item = f64> {
     let steps = points.saturating_sub(1);
     let ratio = (to / from).ln() / f64::from(steps.max(1));
     (0..points)
@@ -11,10 +11,10 @@ pub fn spaced(from: f64, to: f64, points: u32) -> impl Iterator<Item = f64> {
 }
 
 /// As they are measured: ascending, each once; rates that were computed with three digits.
-pub fn settled(axis: Axis, levels: &[f64], is_computed: bool) -> Vec<f64> {
-    let rounded = |level: &f64| match Level::on(axis, *level) {
+pub fn sorted_levels(axis: Axis, levels: &[f64], is_computed: bool) -> Vec<f64> {
+    let rounded = |level: &f64| match Level::from_value(axis, *level) {
         // Three digits say what a rate is; more only look exact.
-        Level::Rate(rate) if is_computed => three_digits(rate),
+        Level::Rate(rate) if is_computed => round_to_three_digits(rate),
         level => level.value(),
     };
     let mut settled: Vec<f64> = levels.iter().map(rounded).collect();
@@ -23,6 +23,6 @@ pub fn settled(axis: Axis, levels: &[f64], is_computed: bool) -> Vec<f64> {
     settled
 }
 
-fn three_digits(value: f64) -> f64 {
+fn round_to_three_digits(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }

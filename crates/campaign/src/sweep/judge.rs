@@ -214,7 +214,7 @@ fn miss(figures: &Figures, plan: &SweepPlan, counts: fn(&SloTerm) -> bool) -> Op
 fn fails_unasked(figures: &Figures, plan: &SweepPlan) -> bool {
     let counts = |term: &SloTerm| {
         term.metric == SloMetric::Errors
-            || term.is_of_each_request()
+            || term.is_per_request()
             || matches!(term.statistic, SloStatistic::Percentile(_))
     };
     let is_asked =

@@ -31,10 +31,10 @@ use super::{Level, Point, PointAsk, Purpose, SweepPlan, Unclear};
 use view::CurveView;
 
 pub use answer::answer;
-pub use estimate::{estimate, step_s};
-pub use findings::findings;
+pub use estimate::{estimate_time, next_step_s};
+pub use findings::sweep_caveats;
 pub use kept::{KeptLoad, KeptSupport, kept_loads, weighted_mean};
-pub use rehearsal::{SweepRehearsal, rehearse};
+pub use rehearsal::{SweepRehearsal, rehearse_sweep};
 
 /// Most points of a search, without the requested levels and twins.
 const MOST_POINTS: usize = 48;
@@ -55,7 +55,7 @@ pub enum SweepStep {
 pub struct TimeEstimate {
     /// Seconds in total, including drains and pauses.
     pub seconds: f64,
-    /// Seconds that it may take if points are spoilt as often as before; none where none was.
+    /// Seconds that it may take if points are spoiled as often as before; none where none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_seconds: Option<f64>,
     /// Points to measure.
@@ -72,15 +72,15 @@ struct Wish {
 }
 
 /// What to measure next, given what has been measured: a function of its arguments alone.
-pub fn next(plan: &SweepPlan, points: &[Point]) -> SweepStep {
+pub fn next_sweep_step(plan: &SweepPlan, points: &[Point]) -> SweepStep {
     let view = CurveView::new(plan, points);
-    match wish(&view) {
-        Some(wish) => SweepStep::Measure(ask(&view, wish)),
+    match next_wish(&view) {
+        Some(wish) => SweepStep::Measure(point_ask(&view, wish)),
         None => SweepStep::Done,
     }
 }
 
-fn wish(view: &CurveView<'_>) -> Option<Wish> {
+fn next_wish(view: &CurveView<'_>) -> Option<Wish> {
     let (plan, points) = (view.plan, view.points);
     let twins = points.iter().filter(|point| point.ask.purpose == Purpose::Twin).count();
     let levels = plan.levels.len().min(1000);
@@ -88,14 +88,14 @@ fn wish(view: &CurveView<'_>) -> Option<Wish> {
         return None;
     }
     if let Some(last) = points.last()
-        && view.says_nothing(last)
+        && view.must_repeat(last)
     {
         // The server was unreachable, or the run was stopped: the same point again.
         let wish = Wish { purpose: last.ask.purpose, level: last.ask.level };
-        return (view.in_vain() <= AGAIN).then_some(wish);
+        return (view.unclear_in_a_row() <= AGAIN).then_some(wish);
     }
     if let Some(last) = points.last()
-        && (1..=view.repeats()).contains(&view.spoilt())
+        && (1..=view.allowed_repeats()).contains(&view.spoiled_in_a_row())
     {
         return Some(Wish { purpose: last.ask.purpose, level: last.ask.level });
     }
@@ -103,11 +103,13 @@ fn wish(view: &CurveView<'_>) -> Option<Wish> {
         let level = Level::Users(effort::WARM_UP_USERS);
         return points.is_empty().then_some(Wish { purpose: Purpose::WarmUp, level });
     }
-    twin(view).or_else(|| grid::next(view)).or_else(|| search::next(view))
+    closed_loop_twin(view)
+        .or_else(|| grid::next_grid_level(view))
+        .or_else(|| search::next_search_wish(view))
 }
 
 /// The closed-loop twin of the last point.
-fn twin(view: &CurveView<'_>) -> Option<Wish> {
+fn closed_loop_twin(view: &CurveView<'_>) -> Option<Wish> {
     let last = view.points.last().filter(|_| view.plan.twins)?;
     let has_twin = matches!(
         last.ask.purpose,
@@ -119,7 +121,7 @@ fn twin(view: &CurveView<'_>) -> Option<Wish> {
     (has_twin && is_open).then_some(Wish { purpose: Purpose::Twin, level })
 }
 
-fn ask(view: &CurveView<'_>, wish: Wish) -> PointAsk {
+fn point_ask(view: &CurveView<'_>, wish: Wish) -> PointAsk {
     // Not by counting: a point that is missing must not cost another its place.
     let last = view.points.iter().map(|point| point.ask.number).max().unwrap_or(0);
     let number = last.saturating_add(1);
@@ -130,9 +132,9 @@ fn ask(view: &CurveView<'_>, wish: Wish) -> PointAsk {
         purpose: wish.purpose,
         level: wish.level,
         burn_in_s: if is_warm_up { 0.0 } else { view.burn_in_s(wish.level) },
-        seconds: if is_warm_up { pace.warm_up_s } else { view.seconds(wish) },
+        seconds: if is_warm_up { pace.warm_up_s } else { view.measured_s(wish) },
         requests: is_warm_up.then_some(effort::WARM_UP_REQUESTS),
-        seed: seed(view.plan.seed, number),
+        seed: point_seed(view.plan.seed, number),
         stops: match wish.purpose {
             // It was given up too early there: this time to its end.
             _ if view.was_given_up(wish) => None,
@@ -143,7 +145,7 @@ fn ask(view: &CurveView<'_>, wish: Wish) -> PointAsk {
 }
 
 /// A seed of its own for each point, far from those of sweeps with a seed nearby.
-fn seed(seed: u64, number: u32) -> u64 {
+fn point_seed(seed: u64, number: u32) -> u64 {
     let mut z = seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -152,6 +154,6 @@ fn seed(seed: u64, number: u32) -> u64 {
 }
 
 /// Whether a point that says nothing does so for a reason that may pass.
-fn may_pass(unclear: &Unclear) -> bool {
+fn may_be_transient(unclear: &Unclear) -> bool {
     matches!(unclear, Unclear::ServerGone | Unclear::Interrupted | Unclear::Nothing)
 }

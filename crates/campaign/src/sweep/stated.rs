@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::curve::{is_lost, is_on_curve};
+use super::curve::{has_fallen_behind, is_on_curve};
 use super::planner::weighted_mean;
 use super::{
     Axis, Bounded, Figures, Goodput, KeptLoad, KeptSupport, Level, PointSpread, PointSummary,
@@ -39,7 +39,7 @@ pub(super) fn stated(
 ) -> Vec<StatedFigure> {
     let is_of_axis =
         |point: &&PointSummary| is_on_curve(point) && point.point.ask.level.axis() == plan.axis;
-    let keeps_up = points.iter().filter(is_of_axis).filter(|point| !is_lost(point));
+    let keeps_up = points.iter().filter(is_of_axis).filter(|point| !has_fallen_behind(point));
     let highest = || keeps_up.map(|point| point.point.ask.level.value()).max_by(f64::total_cmp);
     let Some(level) = goodput.and_then(Goodput::level).or_else(highest) else {
         return Vec::new();
@@ -111,8 +111,11 @@ fn in_tokens(facts: &SweepFacts, goodput: &Goodput, there: &[&Figures]) -> Vec<S
     let (Some(tps), Some(level)) = (tps, goodput.level()) else { return Vec::new() };
     let how = if goodput.confirmed.is_some() { "confirmed" } else { "as measured" };
     let stated = |metric: &str, value: f64| {
-        let condition =
-            format!("{}; {}, {how}", goodput.slo, Level::on(goodput.axis, level).with_unit());
+        let condition = format!(
+            "{}; {}, {how}",
+            goodput.slo,
+            Level::from_value(goodput.axis, level).with_unit()
+        );
         StatedFigure::new(metric.to_owned(), "tok/s", Some(Bounded::bare(value)), condition)
     };
     let gpus = facts.gpus.filter(|gpus| *gpus > 0).map(f64::from);
@@ -134,7 +137,7 @@ fn condition(facts: &SweepFacts, plan: &SweepPlan, there: &[&Figures], level: f6
     };
     format!(
         "{load}, {}, {}, {requests} requests",
-        Level::on(plan.axis, level).with_unit(),
+        Level::from_value(plan.axis, level).with_unit(),
         facts.workload
     )
 }
@@ -150,7 +153,7 @@ fn highest_load(plan: &SweepPlan, load: &KeptLoad) -> Option<StatedFigure> {
     };
     let over = load.missed.map_or_else(
         || "no measured load above it misses".to_owned(),
-        |missed| format!("missed at {}", Level::on(plan.axis, missed).with_unit()),
+        |missed| format!("missed at {}", Level::from_value(plan.axis, missed).with_unit()),
     );
     let unit = match plan.axis {
         Axis::Rate => "req/s",

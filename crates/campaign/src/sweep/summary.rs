@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use goodput_model::{Caveat, CaveatCode, Severity, SystemContext, SystemFacts, Verdict};
 use serde::{Deserialize, Serialize};
 
-use super::curve::{Curve, curve};
+use super::curve::{Curve, fit_curve};
 use super::stated::{StatedFigure, stated};
 use super::{
     Axis, Bounded, KeptLoad, Point, PointStanding, Purpose, SweepPlan, TimeEstimate, Unclear,
-    answer, findings, judge, kept_loads,
+    answer, judge, kept_loads, sweep_caveats,
 };
 
 /// How a sweep ended.
@@ -66,7 +66,7 @@ pub struct SweepFacts {
 impl SweepFacts {
     /// Takes over what a run knows of the system, as far as nothing is known yet: it is the same
     /// for all points.
-    pub fn know(&mut self, system: &SystemFacts) {
+    pub fn add_system_facts(&mut self, system: &SystemFacts) {
         if self.settings.is_empty() {
             self.settings = system.settings();
         }
@@ -115,25 +115,25 @@ impl SweepSummary {
     pub fn new(facts: SweepFacts, plan: SweepPlan, measured: Vec<(String, Point)>) -> Self {
         let points: Vec<Point> = measured.iter().map(|(_, point)| point.clone()).collect();
         let (goodput, kept) = (answer(&plan, &points), kept_loads(&plan, &points));
-        let mut caveats = findings(&plan, &points);
-        let summarised = |(folder, point): (String, Point)| {
+        let mut caveats = sweep_caveats(&plan, &points);
+        let summarized = |(folder, point): (String, Point)| {
             let standing = judge(&point.figures, &plan);
             PointSummary { folder, point, standing }
         };
-        let points: Vec<PointSummary> = measured.into_iter().map(summarised).collect();
-        caveats.extend(doubts(&points, &plan, goodput.as_ref()));
-        caveats.extend(nothing(&points));
+        let points: Vec<PointSummary> = measured.into_iter().map(summarized).collect();
+        caveats.extend(answer_caveats(&points, &plan, goodput.as_ref()));
+        caveats.extend(no_information_caveat(&points));
         caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         let verdict = Verdict::from_caveats(&caveats);
         Self {
             schema: Self::SCHEMA.to_owned(),
             verdict,
             caveats,
-            sustained: sustained(&points),
+            sustained: last_sustained(&points),
             figures: stated(&facts, &plan, &points, goodput.as_ref(), &kept),
             kept_loads: kept,
             measured_with: None,
-            curve: curve(&points),
+            curve: fit_curve(&points),
             sweep: facts,
             goodput,
             points,
@@ -143,14 +143,14 @@ impl SweepSummary {
 }
 
 /// That no point says anything: nothing may be concluded from such a sweep.
-fn nothing(points: &[PointSummary]) -> Option<Caveat> {
+fn no_information_caveat(points: &[PointSummary]) -> Option<Caveat> {
     let is_warm_up = |point: &&PointSummary| point.point.ask.purpose == Purpose::WarmUp;
     let later: Vec<_> = points.iter().filter(|point| !is_warm_up(point)).collect();
     let measured = if later.is_empty() { points.iter().collect() } else { later };
     let says = |PointSummary { point, standing, .. }: &PointSummary| {
-        let is_spoilt = !matches!(standing, PointStanding::Unclear(Unclear::Nothing))
+        let is_spoiled = !matches!(standing, PointStanding::Unclear(Unclear::Nothing))
             && matches!(standing, PointStanding::Unclear(_));
-        point.figures.ok > 0 && !is_spoilt
+        point.figures.ok > 0 && !is_spoiled
     };
     if measured.is_empty() || measured.iter().any(|point| says(point)) {
         return None;
@@ -179,8 +179,12 @@ fn nothing(points: &[PointSummary]) -> Option<Caveat> {
 }
 
 /// What makes the runs doubtful that the answer rests on: those that kept the SLO there. What was
-/// spoilt was measured again.
-fn doubts(points: &[PointSummary], plan: &SweepPlan, goodput: Option<&Goodput>) -> Vec<Caveat> {
+/// spoiled was measured again.
+fn answer_caveats(
+    points: &[PointSummary],
+    plan: &SweepPlan,
+    goodput: Option<&Goodput>,
+) -> Vec<Caveat> {
     let rests_on = |point: &&PointSummary| goodput.is_some_and(|found| found.rests_on(plan, point));
     let of = |PointSummary { folder, point, .. }: &PointSummary| {
         let severity = match point.figures.verdict {
@@ -198,7 +202,7 @@ fn doubts(points: &[PointSummary], plan: &SweepPlan, goodput: Option<&Goodput>) 
 }
 
 /// The last of the long runs.
-fn sustained(points: &[PointSummary]) -> Option<Sustained> {
+fn last_sustained(points: &[PointSummary]) -> Option<Sustained> {
     let is_long = |point: &&PointSummary| point.point.ask.purpose == Purpose::Sustain;
     let PointSummary { point, standing, .. } = points.iter().rfind(is_long)?;
     Some(Sustained {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput_campaign::compare::{
     CompareFacts, ComparedRun, Comparison, ComparisonContext, Design, DesignStep, Figure, RunAsk,
-    SideFacts, Stopped, figures, next,
+    SideFacts, Stopped, comparable_figures, next_design_step,
 };
 use goodput_campaign::sweep::{self, Level, Purpose, SweepPlan};
 use goodput_model::random::{Domain, RandomStream};
@@ -57,22 +57,27 @@ pub fn compare(design: &Design, mut run: impl FnMut(&RunAsk) -> Figures) -> Comp
         facts: SideFacts::default(),
     };
     let stopped = loop {
-        match next(design, &done) {
+        match next_design_step(design, &done) {
             DesignStep::Measure(asks) => done.extend(asks.iter().map(&mut cell)),
             DesignStep::Done(stopped) => break stopped,
         }
         assert!(done.len() < 500, "it does not end");
     };
     let facts = CompareFacts { stopped: Some(stopped), ..CompareFacts::default() };
-    let comparison =
-        Comparison::paired(facts, design.clone(), Vec::new(), done, ComparisonContext::default());
+    let comparison = Comparison::from_paired_runs(
+        facts,
+        design.clone(),
+        Vec::new(),
+        done,
+        ComparisonContext::default(),
+    );
     Compared { comparison, stopped }
 }
 
 /// One run: its figures, and its measured requests.
 pub fn run(rig: &Rig, design: &Design, ask: &RunAsk, luck: u64) -> (Figures, Vec<Request>) {
     let (summary, requests) = whole_run(rig, design, ask, luck);
-    (figures(&summary), requests)
+    (comparable_figures(&summary), requests)
 }
 
 /// One run: everything that the analysis says of it, and its measured requests.
@@ -132,7 +137,7 @@ pub const REQUEST_FIGURES: [(&str, OfRequest); 2] = [
 fn asked(rig: &Rig, design: &Design, ask: &RunAsk, luck: u64) -> (Server, sweep::PointAsk) {
     let mut server = rig.sides[ask.side as usize].clone();
     let index = u64::from(ask.block) * 1000 + u64::from(ask.level) * 100 + u64::from(ask.side);
-    let normal = RandomStream::new(luck, Domain::Service, index).normal();
+    let normal = RandomStream::new(luck, Domain::Service, index).draw_normal();
     server.profile = slower_steps(&server.profile, (rig.noise * normal).exp());
     let point = sweep::PointAsk {
         number: ask.number,

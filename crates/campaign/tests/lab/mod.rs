@@ -13,7 +13,8 @@ mod truth;
 use std::sync::Arc;
 
 use goodput_campaign::sweep::{
-    Effort, Figures, Goodput, Point, PointAsk, SweepPlan, SweepStep, answer, estimate, next,
+    Effort, Figures, Goodput, Point, PointAsk, SweepPlan, SweepStep, answer, estimate_time,
+    next_sweep_step,
 };
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{LengthDistribution, Nanos};
@@ -154,12 +155,12 @@ pub fn sweep(server: &Server, plan: &SweepPlan) -> Sweep {
 pub fn sweep_with(plan: &SweepPlan, mut run: impl FnMut(&PointAsk) -> (Figures, f64)) -> Sweep {
     let mut points = Vec::new();
     let (mut took_s, mut stated_s, mut requests) = (0.0, 0.0, 0);
-    while let SweepStep::Measure(ask) = next(plan, &points) {
+    while let SweepStep::Measure(ask) = next_sweep_step(plan, &points) {
         let (figures, seconds) = run(&ask);
         requests += figures.requests;
         points.push(Point { ask, figures });
         if points.len() == 1 {
-            stated_s = estimate(plan, &points, None).map_or(0.0, |found| found.seconds);
+            stated_s = estimate_time(plan, &points, None).map_or(0.0, |found| found.seconds);
         } else {
             took_s += seconds;
         }
@@ -169,7 +170,7 @@ pub fn sweep_with(plan: &SweepPlan, mut run: impl FnMut(&PointAsk) -> (Figures, 
     Sweep { points, goodput, took_s, stated_s, requests }
 }
 
-/// The same by [`quick::figures`]: what the search looks at, in a tenth of the time.
+/// The same by [`quick::quick_figures`]: what the search looks at, in a tenth of the time.
 pub fn quick_sweep(server: &Server, plan: &SweepPlan) -> Sweep {
     sweep_with(plan, |ask| {
         let seen = load::run(server, ask);

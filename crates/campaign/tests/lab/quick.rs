@@ -85,10 +85,10 @@ fn n_eff(batches: &[(f64, f64)], share: f64, n: f64) -> f64 {
 /// Wilson's interval.
 fn interval(p: f64, n: f64) -> Bounded {
     let (z, n) = (1.96, 0.877 * n.max(1.0));
-    let centre = p + z * z / (2.0 * n);
+    let center = p + z * z / (2.0 * n);
     let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
-    Bounded { value: p, low: Some((centre - half) / scale), high: Some((centre + half) / scale) }
+    Bounded { value: p, low: Some((center - half) / scale), high: Some((center + half) / scale) }
 }
 
 fn times(measured: &[&Request], of: impl Fn(&Request) -> Option<f64>) -> Vec<f64> {

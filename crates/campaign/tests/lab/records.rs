@@ -9,7 +9,7 @@ use goodput_model::{
     Failure, FailureStage, Http, Load, LoadExtent, Measure, Mode, Nanos, ObservePlan, Phase, Plan,
     Planned, Rate, RequestRecord, Stamps, Target, TokenCount, TokenSource, WorkloadPlan,
 };
-use goodput_stats::{RunFacts, Summary, analyse};
+use goodput_stats::{RunFacts, Summary, analyze_run};
 use goodput_testkit::{RecordBuilder, failure, token_chunk, usage};
 
 use super::Server;
@@ -33,7 +33,7 @@ pub fn summary(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &PointTr
             || seen.end - request.at >= server.limit
     });
     let records = || sent.clone().map(|(index, request)| record(index, request, seen.burn_in));
-    analyse(&run, facts(seen.ended_by), records, &[], [])
+    analyze_run(&run, facts(seen.ended_by), records, &[], [])
 }
 
 fn record(index: u64, request: &Request, burn_in: Nanos) -> RequestRecord {
@@ -75,7 +75,7 @@ fn run_plan(server: &Server, plan: &SweepPlan, ask: &PointAsk, seen: &PointTrace
             Mode::Closed { concurrency, think_time: Duration::ZERO, pause_first: false }
         }
     };
-    let mut run = goodput_testkit::plan();
+    let mut run = goodput_testkit::test_plan();
     run.target.timeout = Duration::from_mins(10);
     (run.load.seed, run.load.mode, run.load.drain) = (ask.seed, mode, Duration::from_mins(10));
     run.load.duration = Some(Duration::from_secs_f64((seen.end - seen.burn_in).as_secs()));

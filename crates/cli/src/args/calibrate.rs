@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::value::positive_time;
+use super::value::parse_positive_time;
 
 const CALIBRATE_EXAMPLES: &str = "\
 Examples:
@@ -31,11 +31,11 @@ pub(crate) struct CalibrateArgs {
     pub(crate) workers: Option<u32>,
 
     /// Measured time of each level, from 3s to 10m
-    #[arg(long, value_name = "TIME", value_parser = level_time, default_value = "4s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_level_time, default_value = "4s")]
     pub(crate) level_duration: Duration,
 
     /// Most time for the calibration; the result has what was measured by then
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "4m")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "4m")]
     pub(crate) max_time: Duration,
 
     /// Write the result to this file instead of the state folder; runs then do not use it
@@ -51,9 +51,9 @@ pub(crate) struct CalibrateArgs {
     pub(crate) quiet: bool,
 }
 
-/// Answers take two seconds: a shorter level would see none.
-fn level_time(text: &str) -> Result<Duration, String> {
-    let time = positive_time(text)?;
+/// Answers take two seconds, so a shorter level would contain none.
+fn parse_level_time(text: &str) -> Result<Duration, String> {
+    let time = parse_positive_time(text)?;
     let is_fit = (Duration::from_secs(3)..=Duration::from_mins(10)).contains(&time);
     if is_fit { Ok(time) } else { Err("between 3s and 10m".to_owned()) }
 }

@@ -44,23 +44,23 @@ pub(crate) struct CapacityArgs {
     pub(crate) run: Option<PathBuf>,
 
     /// Instead of RESULT: the goodput of one replica, in requests per second, measured elsewhere
-    #[arg(long, value_name = "RPS", value_parser = rate, conflicts_with = "run", allow_negative_numbers = true)]
+    #[arg(long, value_name = "RPS", value_parser = parse_rate, conflicts_with = "run", allow_negative_numbers = true)]
     pub(crate) goodput_rps: Option<f64>,
 
     /// Load above --goodput-rps at which the replica missed the SLO
-    #[arg(long, value_name = "RPS", value_parser = rate, requires = "goodput_rps", allow_negative_numbers = true)]
+    #[arg(long, value_name = "RPS", value_parser = parse_rate, requires = "goodput_rps", allow_negative_numbers = true)]
     pub(crate) rejected_rps: Option<f64>,
 
     /// Use this configuration of the sweep, as NAME=VALUE; can be repeated
-    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "goodput_rps", value_parser = pair)]
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "goodput_rps", value_parser = parse_pair)]
     pub(crate) configuration: Vec<(String, String)>,
 
     /// Requests per second to carry [default: the highest five minutes of the traffic]
-    #[arg(long, value_name = "RPS", value_parser = rate, allow_negative_numbers = true)]
+    #[arg(long, value_name = "RPS", value_parser = parse_rate, allow_negative_numbers = true)]
     pub(crate) target_rps: Option<f64>,
 
     /// Spare load in addition to the target, such as `20%` or `0.2`
-    #[arg(long, value_name = "SHARE", value_parser = headroom, default_value = "20%", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_headroom, default_value = "20%", allow_hyphen_values = true)]
     pub(crate) headroom: f64,
 
     /// GPUs per replica [default: as stated in the sweep]
@@ -68,7 +68,7 @@ pub(crate) struct CapacityArgs {
     pub(crate) gpus_per_replica: Option<u32>,
 
     /// Price of one GPU per hour, in any currency
-    #[arg(long, value_name = "PRICE", value_parser = price, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PRICE", value_parser = parse_price, allow_negative_numbers = true)]
     pub(crate) price_per_gpu_hour: Option<f64>,
 
     /// Load over time: a table with `time_s,rps` or `hour,rps`, or a trace of requests
@@ -77,7 +77,7 @@ pub(crate) struct CapacityArgs {
 
     /// Load of a day as a sine: requests per second at peak and trough, and the hour of the peak
     /// [default hour: 14]
-    #[arg(long, value_name = "PEAK:TROUGH[:HOUR]", value_parser = day, allow_negative_numbers = true)]
+    #[arg(long, value_name = "PEAK:TROUGH[:HOUR]", value_parser = parse_day, allow_negative_numbers = true)]
     pub(crate) diurnal: Option<Day>,
 
     /// Check the load against this many replicas [default: the number with headroom]
@@ -108,40 +108,40 @@ pub(crate) struct Day {
     pub(crate) peak_hour: f64,
 }
 
-fn number(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     text.trim().parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = number(text).filter(|rate| *rate > 0.0);
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = parse_number(text).filter(|rate| *rate > 0.0);
     rate.ok_or_else(|| "a rate is a number of requests per second, above zero".to_owned())
 }
 
-pub(super) fn price(text: &str) -> Result<f64, String> {
-    let price = number(text).filter(|price| *price >= 0.0);
+pub(super) fn parse_price(text: &str) -> Result<f64, String> {
+    let price = parse_number(text).filter(|price| *price >= 0.0);
     price.ok_or_else(|| "a price is a number of at least zero, without a currency".to_owned())
 }
 
 /// `20%` or `0.2`. A bare `20` could mean either.
-fn headroom(text: &str) -> Result<f64, String> {
+fn parse_headroom(text: &str) -> Result<f64, String> {
     let text = text.trim();
     let share = match text.strip_suffix('%') {
-        Some(percent) => number(percent).map(|percent| percent / 100.0),
-        None => number(text).filter(|share| *share < 1.0),
+        Some(percent) => parse_number(percent).map(|percent| percent / 100.0),
+        None => parse_number(text).filter(|share| *share < 1.0),
     };
     share
         .filter(|share| (0.0..=5.0).contains(share))
         .ok_or_else(|| "write `20%` or `0.2`, from 0 % to 500 %".to_owned())
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as `name=value`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-fn day(text: &str) -> Result<Day, String> {
+fn parse_day(text: &str) -> Result<Day, String> {
     const FORM: &str = "write `PEAK:TROUGH` or `PEAK:TROUGH:HOUR`, as in `100:20:14`";
-    let parts: Option<Vec<f64>> = text.split(':').map(number).collect();
+    let parts: Option<Vec<f64>> = text.split(':').map(parse_number).collect();
     let (peak, trough, peak_hour) = match parts.as_deref() {
         Some([peak, trough]) => (*peak, *trough, 14.0),
         Some([peak, trough, hour]) => (*peak, *trough, *hour),
@@ -156,25 +156,30 @@ mod tests {
 
     #[test]
     fn headroom_is_a_share() {
-        assert_eq!(headroom("20%").unwrap(), 0.2);
-        assert_eq!(headroom("0.2").unwrap(), 0.2);
-        assert_eq!(headroom("0").unwrap(), 0.0);
-        assert_eq!(headroom("500 %").unwrap(), 5.0);
+        assert_eq!(parse_headroom("20%").unwrap(), 0.2);
+        assert_eq!(parse_headroom("0.2").unwrap(), 0.2);
+        assert_eq!(parse_headroom("0").unwrap(), 0.0);
+        assert_eq!(parse_headroom("500 %").unwrap(), 5.0);
         for text in ["20", "1", "1000%", "-5%", "-0.1", "nan", "nan%", "inf", "", "%", "much"] {
-            assert!(headroom(text).is_err(), "{text}");
+            assert!(parse_headroom(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn days_and_rates() {
-        assert_eq!(day("100:20").unwrap(), Day { peak: 100.0, trough: 20.0, peak_hour: 14.0 });
-        assert_eq!(day("5:1:3.5").unwrap().peak_hour, 3.5);
+        assert_eq!(
+            parse_day("100:20").unwrap(),
+            Day { peak: 100.0, trough: 20.0, peak_hour: 14.0 }
+        );
+        assert_eq!(parse_day("5:1:3.5").unwrap().peak_hour, 3.5);
         for text in ["", "100", "a:b", "1:2:3:4", "nan:1", "100:"] {
-            assert!(day(text).is_err(), "{text}");
+            assert!(parse_day(text).is_err(), "{text}");
         }
         for text in ["0", "-1", "nan", "inf", "", "ten"] {
-            assert!(rate(text).is_err(), "{text}");
+            assert!(parse_rate(text).is_err(), "{text}");
         }
-        assert!(price("0").is_ok() && price("-1").is_err() && price("$2").is_err());
+        assert!(
+            parse_price("0").is_ok() && parse_price("-1").is_err() && parse_price("$2").is_err()
+        );
     }
 }

@@ -59,9 +59,9 @@ pub(crate) fn command() -> Command {
     });
     let template = format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}{{options-heading}}\n{{options}}{{after-help}}",
-        groups(&root)
+        grouped_commands(&root)
     );
-    let template = template.replace("{options-heading}", &heading("Options"));
+    let template = template.replace("{options-heading}", &styled_heading("Options"));
     let more = format!("More: goodput COMMAND --help, goodput help TOPIC {TOPICS}");
     root.help_template(StyledStr::from(template))
         .after_help(more.clone())
@@ -97,11 +97,11 @@ fn with_help(verb: Command, path: &str) -> Command {
 }
 
 /// The commands with their purpose, under the headings of their groups.
-fn groups(root: &Command) -> String {
+fn grouped_commands(root: &Command) -> String {
     let mut text = String::new();
-    let name_style = literal();
+    let name_style = literal_style();
     for (group, names) in GROUPS {
-        let _ = writeln!(text, "{}", heading(group));
+        let _ = writeln!(text, "{}", styled_heading(group));
         for name in names {
             let about = root.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
@@ -112,13 +112,13 @@ fn groups(root: &Command) -> String {
     text
 }
 
-fn heading(text: &str) -> String {
+fn styled_heading(text: &str) -> String {
     let style = clap::builder::Styles::default();
     let style: &Style = style.get_header();
     format!("{style}{text}:{style:#}")
 }
 
-fn literal() -> Style {
+fn literal_style() -> Style {
     *clap::builder::Styles::default().get_literal()
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, FromArgMatches};
-use goodput_model::closest;
+use goodput_model::closest_name;
 
 use super::{Arguments, Verb, command};
 use goodput_lab::Failed;
@@ -12,16 +12,16 @@ use goodput_lab::Failed;
 /// The words of this process' command line, completed with the target from the environment.
 pub(crate) fn words() -> Vec<OsString> {
     let target = std::env::var("GOODPUT_TARGET").ok();
-    complete(std::env::args_os().collect(), target.as_deref())
+    add_target(std::env::args_os().collect(), target.as_deref())
 }
 
-/// Reads the command line. Prints help and ends the process where that was asked for, or where
-/// clap's own message says best what is wrong.
+/// Reads the command line. Prints help and exits if help was requested, or if clap's own message is
+/// the best explanation of the mistake.
 pub(crate) fn read() -> Result<Arguments, Failed> {
     let words = words();
     let mut arguments = match parse(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return Err(explain(&error, &words).unwrap_or_else(|| error.exit())),
+        Err(error) => return Err(explain_error(&error, &words).unwrap_or_else(|| error.exit())),
     };
     fill_model(&mut arguments.verb, std::env::var("GOODPUT_MODEL").ok());
     Ok(arguments)
@@ -33,7 +33,7 @@ fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
 }
 
 /// Adds the target where a command lacks one.
-fn complete(mut words: Vec<OsString>, target: Option<&str>) -> Vec<OsString> {
+fn add_target(mut words: Vec<OsString>, target: Option<&str>) -> Vec<OsString> {
     let Some(target) = target.filter(|text| !text.is_empty() && !text.starts_with('-')) else {
         return words;
     };
@@ -74,7 +74,7 @@ fn is_mock(target: &str) -> bool {
 }
 
 /// A better message than clap's, where there is one.
-fn explain(error: &clap::Error, words: &[OsString]) -> Option<Failed> {
+fn explain_error(error: &clap::Error, words: &[OsString]) -> Option<Failed> {
     if lacks_target(error) {
         return Some(Failed::usage("no target is given").hint(
             "`localhost:8000` is a server on this machine, `mock` the one inside goodput; \
@@ -87,11 +87,11 @@ fn explain(error: &clap::Error, words: &[OsString]) -> Option<Failed> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;
     };
-    Some(unknown_command(&[], word, &enclosing(words)))
+    Some(unknown_command(&[], word, &parent_command(words)))
 }
 
 /// The command whose subcommand is wrong.
-fn enclosing(words: &[OsString]) -> Command {
+fn parent_command(words: &[OsString]) -> Command {
     let mut command = command();
     for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
         if let Some(below) = command.find_subcommand(word) {
@@ -106,7 +106,7 @@ pub(crate) fn unknown_command(others: &[&str], word: &str, command: &Command) ->
     let visible = command.get_subcommands().filter(|verb| !verb.is_hide_set());
     let known = visible.map(Command::get_name).chain(others.iter().copied());
     let failed = Failed::usage(format!("`{word}` is not a command"));
-    match closest(word, known) {
+    match closest_name(word, known) {
         Some(near) => failed.hint(format!("did you mean `{near}`?")),
         None => failed.hint("`goodput -h` lists the commands"),
     }
@@ -123,7 +123,7 @@ mod tests {
     fn explained(line: &str) -> String {
         let words = words(line);
         let error = parse(&words).unwrap_err();
-        let failed = explain(&error, &words).expect(line);
+        let failed = explain_error(&error, &words).expect(line);
         let problem = failed.problem();
         format!("{} / {}", problem.message, problem.hint.clone().unwrap_or_default())
     }
@@ -155,10 +155,10 @@ mod tests {
             ("goodput report run", "goodput report run"),
         ];
         for (line, expected) in table {
-            assert_eq!(complete(words(line), target), words(expected));
+            assert_eq!(add_target(words(line), target), words(expected));
         }
         for other in [None, Some(""), Some("--json")] {
-            assert_eq!(complete(words("goodput run"), other), words("goodput run"));
+            assert_eq!(add_target(words("goodput run"), other), words("goodput run"));
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::{ArrivalProcess, Rate};
 
-use super::value::{positive_time, side, time};
+use super::value::{parse_positive_time, parse_side, parse_time};
 use super::{ClientArgs, EndpointArgs, OutputArgs, SloArgs, WorkloadArgs};
 
 const COMPARE_EXAMPLES: &str = "\
@@ -55,7 +55,7 @@ Exit codes:
 #[command(after_long_help = COMPARE_EXAMPLES)]
 pub(crate) struct CompareArgs {
     /// Base URLs, `mock`, or result folders; the first is the baseline
-    #[arg(value_name = "TARGET", value_parser = side)]
+    #[arg(value_name = "TARGET", value_parser = parse_side)]
     pub(crate) targets: Vec<String>,
 
     /// Read targets from a TOML file
@@ -136,7 +136,7 @@ pub(crate) struct DesignArgs {
     pub(crate) search: bool,
 
     /// Most blocks to measure, from 3 to 1000; ends after 6, 8, or 12 if the outcome is clear
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = blocks)]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = parse_blocks)]
     pub(crate) blocks: u32,
 
     /// Measure all blocks and test once
@@ -148,22 +148,22 @@ pub(crate) struct DesignArgs {
     ///
     /// A run that would not end in time is not started. --resume continues a comparison that ended
     /// this way.
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) max_time: Option<Duration>,
 
     /// Length of the measured window of each run [default: 30s]
     ///
     /// With --search the default is that of `goodput sweep --quick`. A number without a unit is
     /// seconds.
-    #[arg(long, alias = "block-duration", value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, alias = "block-duration", value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) duration: Option<Duration>,
 
     /// Load before the measured window of each run
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5s")]
     pub(crate) warmup: Duration,
 
     /// Pause after each run
-    #[arg(long, alias = "cooldown", value_name = "TIME", value_parser = time, default_value = "1s")]
+    #[arg(long, alias = "cooldown", value_name = "TIME", value_parser = parse_time, default_value = "1s")]
     pub(crate) settle: Duration,
 
     /// Order of the targets within a block
@@ -186,7 +186,7 @@ pub(crate) struct DesignArgs {
     pub(crate) arrivals: ArrivalProcess,
 
     /// How long to wait for answers after the last request of a run
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     pub(crate) drain: Duration,
 
     #[command(flatten)]
@@ -197,7 +197,7 @@ pub(crate) struct DesignArgs {
 #[command(next_help_heading = "Verdict")]
 pub(crate) struct GateArgs {
     /// Smallest difference that matters, such as `3%` or `0.03`
-    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value = "3%", value_parser = parse_share, allow_hyphen_values = true)]
     pub(crate) margin: f64,
 
     /// Condition that must hold, such as 'p99 ttft < +5%, goodput > -3%'; exit code 4 if not; can
@@ -221,7 +221,7 @@ pub(crate) struct GateArgs {
     pub(crate) gpus: Vec<u32>,
 
     /// Price of one GPU per hour: one number for all, or one each
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::capacity::price)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = super::capacity::parse_price)]
     pub(crate) price_per_gpu_hour: Vec<f64>,
 
     #[command(flatten)]
@@ -241,7 +241,7 @@ pub(crate) struct FileArgs {
 }
 
 /// `3%` or `0.03`. A bare `3` could mean either.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(percent) => (percent.trim(), 0.01),
         None => (text, 1.0),
@@ -252,7 +252,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 }
 
 /// Two differences do not show how far blocks spread.
-fn blocks(text: &str) -> Result<u32, String> {
+fn parse_blocks(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(blocks @ 3..=1000) => Ok(blocks),
         Ok(0..=2) => Err("fewer than 3 blocks cannot give a verdict; use 6 or more".to_owned()),

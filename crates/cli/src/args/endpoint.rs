@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::value::time;
+use super::value::parse_time;
 use super::{HookArgs, ObserveArgs};
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -45,7 +45,7 @@ pub(crate) struct EndpointArgs {
     pub(crate) model: Option<String>,
 
     /// Wait up to this long for the server to become ready
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s", conflicts_with = "no_probe")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0s", conflicts_with = "no_probe")]
     pub(crate) wait_ready: Duration,
 
     /// Do not send a small request before the run; for a server whose failures are to be measured

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use goodput_fleet::{job_name, object_name, secret_key};
 
-use super::value::positive_time;
+use super::value::parse_positive_time;
 
 const FLEET_EXAMPLES: &str = "\
 Examples:
@@ -101,7 +101,7 @@ pub(crate) struct SlurmArgs {
     pub(crate) ranks_per_node: Option<u32>,
 
     /// Time limit of the job [default: length of the plan plus ten minutes; required for a sweep]
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) time: Option<Duration>,
 
     /// Partition
@@ -190,7 +190,7 @@ pub(crate) struct KubernetesArgs {
     pub(crate) strict_spread: bool,
 
     /// How long to keep the job and its logs after its end
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "1h")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "1h")]
     pub(crate) keep: Duration,
 
     /// Port of rank 0

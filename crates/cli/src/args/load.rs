@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::{ArrivalProcess, LoadExtent, LoadShape, Rate, Until};
 
-use super::value::{positive_time, time};
+use super::value::{parse_positive_time, parse_time};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Load")]
@@ -35,7 +35,7 @@ pub(crate) struct LoadArgs {
     pub(crate) schedule: Option<LoadShape>,
 
     /// Cold start test: stay idle this long, then send one request; repeat for --num-requests
-    #[arg(long, value_name = "TIME", value_parser = positive_time, conflicts_with_all = ["concurrency", "duration", "warmup"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, conflicts_with_all = ["concurrency", "duration", "warmup"])]
     pub(crate) idle: Option<Duration>,
 
     /// Open loop: shape of the gamma distribution of arrivals, as in other tools (1 is Poisson)
@@ -57,14 +57,14 @@ pub(crate) struct LoadArgs {
     pub(crate) concurrency: Option<u32>,
 
     /// Closed loop: pause of a user between an answer and the next request or session
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["rate", "schedule", "idle"], value_parser = time, default_value = "0s")]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["rate", "schedule", "idle"], value_parser = parse_time, default_value = "0s")]
     pub(crate) think_time: Duration,
 
     /// Length of the measured window, such as 90s or 5m
     ///
     /// The default is 60s, unless --num-requests, --schedule, or a trace ends the run. A number
     /// without a unit is seconds.
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) duration: Option<Duration>,
 
     /// Number of measured requests; with --duration, the run ends at whichever limit comes first
@@ -79,7 +79,7 @@ pub(crate) struct LoadArgs {
     pub(crate) until: Option<Until>,
 
     /// Shortest measured window before --until can end the run [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = time, requires = "until")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "until")]
     pub(crate) min_duration: Option<Duration>,
 
     /// Load before the measured window, left out of all figures
@@ -91,11 +91,11 @@ pub(crate) struct LoadArgs {
     pub(crate) warmup: Option<LoadExtent>,
 
     /// Load after the measured window, so that its last requests still compete for the server
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "0s")]
     pub(crate) cooldown: Duration,
 
     /// How long to wait for answers after the last request
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     pub(crate) drain: Duration,
 
     #[command(flatten)]
@@ -107,7 +107,7 @@ pub(crate) struct LoadArgs {
 #[command(next_help_heading = "Client")]
 pub(crate) struct ClientArgs {
     /// Time limit for one request, counted from the send (after any wait for --max-concurrency)
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10m")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "10m")]
     pub(crate) timeout: Duration,
 
     /// Seed of arrivals and prompts; with several runs, each gets its own

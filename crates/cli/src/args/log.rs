@@ -21,12 +21,12 @@ pub(crate) struct LogArgs {
     output_tokens_field: Option<String>,
 
     /// Bytes per token of a request or of an answer that was not streamed [default: 4]
-    #[arg(long, value_name = "X", value_parser = factor, hide_short_help = true)]
+    #[arg(long, value_name = "X", value_parser = parse_factor, hide_short_help = true)]
     bytes_per_token: Option<f64>,
 
     /// Bytes per token of a streamed answer [default: 250 if the log says which answers were
     /// streamed; otherwise required]
-    #[arg(long, value_name = "X", value_parser = factor, hide_short_help = true)]
+    #[arg(long, value_name = "X", value_parser = parse_factor, hide_short_help = true)]
     answer_bytes_per_token: Option<f64>,
 
     /// Tokens of a prompt where the log does not say
@@ -35,8 +35,8 @@ pub(crate) struct LogArgs {
 }
 
 impl LogArgs {
-    /// The same for a plan.
-    pub(crate) fn plan(&self) -> LogPlan {
+    /// Converts the flags to what a plan holds.
+    pub(crate) fn to_plan(&self) -> LogPlan {
         LogPlan {
             format: self.log_format.clone(),
             input_tokens_field: self.input_tokens_field.clone(),
@@ -48,7 +48,7 @@ impl LogArgs {
     }
 }
 
-fn factor(text: &str) -> Result<f64, String> {
+fn parse_factor(text: &str) -> Result<f64, String> {
     let wrong = || "expected a number above 0".to_owned();
     let number: f64 = text.parse().map_err(|_| wrong())?;
     if number.is_finite() && number > 0.0 { Ok(number) } else { Err(wrong()) }

@@ -8,7 +8,7 @@ use clap::Args;
 use goodput_sim::{SETTINGS, SettingScope};
 use goodput_workload::PRESETS;
 
-use super::value::positive_time;
+use super::value::parse_positive_time;
 
 const MOCK_EXAMPLES: &str = "\
 Examples:
@@ -52,7 +52,7 @@ pub(crate) struct MockArgs {
     pub(crate) profile: String,
 
     /// Change a setting of the profile, such as `max_num_seqs=64`; can be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value, long_help = set_help())]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key_value, long_help = set_help())]
     pub(crate) set: Vec<(String, String)>,
 
     /// Delay from getting a slot to the first token
@@ -80,7 +80,7 @@ pub(crate) struct MockArgs {
     pub(crate) seed: u64,
 
     /// Inject a fault: `KIND[=VALUE][:SHARE][@FROM[+FOR]]`; can be repeated
-    #[arg(long, value_name = "FAULT", long_help = fault_help())]
+    #[arg(long, value_name = "FAULT", long_help = fault_help_text())]
     pub(crate) fault: Vec<String>,
 
     /// Dialect of /metrics: vllm, sglang, tgi, or llamacpp
@@ -116,7 +116,7 @@ pub(crate) struct MockArgs {
     pub(crate) show_profile: bool,
 
     /// Print how the profile performs at these rates (requests per second), in simulated time
-    #[arg(long, value_name = "RATES", value_delimiter = ',', value_parser = simulated_rate, conflicts_with = "show_profile")]
+    #[arg(long, value_name = "RATES", value_delimiter = ',', value_parser = parse_simulated_rate, conflicts_with = "show_profile")]
     pub(crate) curve: Vec<f64>,
 
     /// Preset that --curve sends; its sessions count as single requests
@@ -124,7 +124,7 @@ pub(crate) struct MockArgs {
     pub(crate) workload: String,
 
     /// Simulated time per rate of --curve
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "5m", requires = "curve")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "5m", requires = "curve")]
     pub(crate) curve_duration: Duration,
 
     /// Print the curve as JSON
@@ -132,12 +132,12 @@ pub(crate) struct MockArgs {
     pub(crate) json: bool,
 }
 
-pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
+pub(super) fn parse_key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
-fn simulated_rate(text: &str) -> Result<f64, String> {
+fn parse_simulated_rate(text: &str) -> Result<f64, String> {
     let rate = text.trim().parse::<f64>().ok();
     rate.filter(|rate| *rate > 0.0 && *rate <= 100_000.0)
         .ok_or_else(|| "a rate is a number of requests per second, as in 1,5,20".to_owned())
@@ -154,7 +154,7 @@ fn set_help() -> String {
     format!("Change a setting of the profile; can be repeated\n\n{groups}")
 }
 
-fn fault_help() -> String {
+fn fault_help_text() -> String {
     format!(
         "Inject a fault; can be repeated\n\n\
          KIND[=VALUE][:SHARE][@FROM[+FOR]]. SHARE is 10% of the requests or 1/10, every tenth \

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::GpuPlan;
 
-use super::value::{positive_time, url};
+use super::value::{parse_positive_time, parse_url};
 
 /// Which metrics of the server and its GPUs to read; part of the plan.
 #[derive(Debug, Clone, Default, Args)]
@@ -18,11 +18,11 @@ pub(crate) struct ObserveArgs {
     pub(crate) metrics: Option<MetricsSwitch>,
 
     /// URL of the metrics page [default: /metrics of the target]; repeat it for each replica
-    #[arg(long = "metrics-url", value_name = "URL", value_parser = url)]
+    #[arg(long = "metrics-url", value_name = "URL", value_parser = parse_url)]
     pub(crate) metrics_urls: Vec<String>,
 
     /// How often to read it [default: 1s]; each scrape may take as long, from 1s to 5s
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) metrics_interval: Option<Duration>,
 
     /// TOML file that maps an engine's metric names to goodput's (docs/server-names.md)
@@ -34,11 +34,11 @@ pub(crate) struct ObserveArgs {
     /// `auto` reads the driver if the server runs on this machine, `local` always reads it
     /// (`local:0,1` for these GPUs only), `off` reads nothing, and URLs name exporters of DCGM or
     /// AMD.
-    #[arg(long, value_name = "SOURCE", value_parser = gpu)]
+    #[arg(long, value_name = "SOURCE", value_parser = parse_gpu)]
     pub(crate) gpu: Option<GpuPlan>,
 
     /// Watch the GPUs for this long before the load, to report energy above that of an idle server
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) gpu_idle: Option<Duration>,
 
     /// State what no endpoint reports, as KEY=VALUE; can be repeated
@@ -50,7 +50,7 @@ pub(crate) struct ObserveArgs {
 
     /// Share of requests to trace, such as `1%` or `0.05`; sends `traceparent` [default: 1% with
     /// --traces]
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) trace_share: Option<f64>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) enum MetricsSwitch {
     Off,
 }
 
-fn gpu(text: &str) -> Result<GpuPlan, String> {
+fn parse_gpu(text: &str) -> Result<GpuPlan, String> {
     match text {
         "auto" => Ok(GpuPlan::Auto),
         "off" => Ok(GpuPlan::Off),
@@ -106,7 +106,7 @@ fn gpu(text: &str) -> Result<GpuPlan, String> {
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn parse_share(text: &str) -> Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok();
     let share = match text.trim().strip_suffix('%') {
         Some(percent) => number(percent).map(|percent| percent / 100.0),
@@ -123,11 +123,11 @@ mod tests {
 
     #[test]
     fn gpus_by_their_numbers() {
-        assert_eq!(gpu("local"), Ok(GpuPlan::Local));
-        assert_eq!(gpu("local:3"), Ok(GpuPlan::Devices(vec![3])));
-        assert_eq!(gpu("local:0, 2"), Ok(GpuPlan::Devices(vec![0, 2])));
+        assert_eq!(parse_gpu("local"), Ok(GpuPlan::Local));
+        assert_eq!(parse_gpu("local:3"), Ok(GpuPlan::Devices(vec![3])));
+        assert_eq!(parse_gpu("local:0, 2"), Ok(GpuPlan::Devices(vec![0, 2])));
         for wrong in ["local:", "local:0,", "local:-1", "local:a", "locally", "0,1"] {
-            assert!(gpu(wrong).unwrap_err().contains("`local:0,1`"), "{wrong}");
+            assert!(parse_gpu(wrong).unwrap_err().contains("`local:0,1`"), "{wrong}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use goodput_report::Detail;
 
-use super::value::percentile;
+use super::value::parse_percentile;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
@@ -31,7 +31,7 @@ pub(crate) struct OutputArgs {
     pub(crate) screen: ScreenName,
 
     /// Percentiles to report, such as `p50,p99` or `50,99` [default: 50,75,90,95,99,99.9]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentile)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_percentile)]
     pub(crate) percentiles: Option<Vec<f64>>,
 
     /// Add MLPerf's early-stopping estimate to each percentile: an upper bound with 99 % confidence
@@ -49,7 +49,7 @@ pub(crate) struct OutputArgs {
 
 impl OutputArgs {
     /// How much of a result to print.
-    pub(crate) fn detail(&self) -> Detail {
+    pub(crate) fn detail_level(&self) -> Detail {
         if self.verbose { Detail::Full } else { Detail::Short }
     }
 }

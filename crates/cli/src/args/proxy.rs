@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::value::positive_time;
+use super::value::parse_positive_time;
 
 /// Where clients connect, and how the proxy speaks to the servers behind it.
 #[derive(Debug, Clone, Args)]
@@ -53,7 +53,7 @@ pub(crate) struct ProxyArgs {
     pub(crate) session_header: Option<String>,
 
     /// How long to wait for answers in flight after a stop
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_positive_time)]
     pub(crate) drain: Duration,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum HttpName {
 }
 
 /// A share of the traffic, such as `5%`: above 0 and at most 1.
-pub(super) fn share(text: &str) -> Result<f64, String> {
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     percent
         .filter(|percent| *percent > 0.0 && *percent <= 100.0)

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::ProxyArgs;
-use super::proxy::share;
-use super::value::{positive_time, url};
+use super::proxy::parse_share;
+use super::value::{parse_positive_time, parse_url};
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
@@ -46,7 +46,7 @@ Exit codes:
 #[command(after_long_help = RECORD_EXAMPLES)]
 pub(crate) struct RecordArgs {
     /// Server that answers
-    #[arg(long, value_name = "URL", value_parser = url)]
+    #[arg(long, value_name = "URL", value_parser = parse_url)]
     pub(crate) upstream: String,
 
     /// Trace file to create
@@ -78,7 +78,7 @@ pub(crate) struct RecordArgs {
 #[command(next_help_heading = "Trace")]
 pub(crate) struct TraceFileArgs {
     /// Record this share of the sessions, such as `10%`; all traffic is forwarded
-    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "100%", value_parser = parse_share)]
     pub(crate) share: f64,
 
     /// Also write prompts and answers; anyone who can read the file can then read what users wrote
@@ -97,19 +97,19 @@ pub(crate) struct TraceFileArgs {
     pub(crate) block_tokens: u32,
 
     /// Start a new file at this size, such as `100MB`
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) rotate_size: Option<u64>,
 
     /// Start a new file after this time, such as `1h`
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) rotate_every: Option<Duration>,
 
     /// Stop when all files together reach this size
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_size: Option<u64>,
 
     /// Stop after this time
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) duration: Option<Duration>,
 
     /// Stop after this many recorded requests
@@ -122,7 +122,7 @@ pub(crate) struct TraceFileArgs {
 }
 
 /// A size as in `100MB`, `2GiB` or plain bytes.
-fn size(text: &str) -> Result<u64, String> {
+fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || "write it as `500KB`, `100MB`, or `2GB`; at least 4KB".to_owned();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
@@ -150,11 +150,11 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
-        assert_eq!(size("100MB"), Ok(100_000_000));
-        assert_eq!(size("1.5 GiB"), Ok(3 << 29));
-        assert_eq!(size("4096"), Ok(4096));
+        assert_eq!(parse_size("100MB"), Ok(100_000_000));
+        assert_eq!(parse_size("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(parse_size("4096"), Ok(4096));
         for wrong in ["", "MB", "100 apples", "-5MB", "1KB", "1e5", "99999999TB"] {
-            assert!(size(wrong).is_err(), "{wrong}");
+            assert!(parse_size(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -132,7 +132,7 @@ pub(crate) struct ReportArgs {
 
 impl ReportArgs {
     /// How much of a result to print; a file gets everything.
-    pub(crate) fn detail(&self) -> Detail {
+    pub(crate) fn detail_level(&self) -> Detail {
         if self.verbose || self.output.is_some() { Detail::Full } else { Detail::Short }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::value::target;
+use super::value::parse_target;
 use super::{EndpointArgs, LoadArgs, OutputArgs, ShardArgs, SloArgs, WorkloadArgs};
 
 const RUN_EXAMPLES: &str = "\
@@ -56,7 +56,7 @@ verdict.";
 #[command(after_long_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
     /// Base URL, or `mock[:SETTINGS]` [env: GOODPUT_TARGET]
-    #[arg(required_unless_present = "plan", value_parser = target)]
+    #[arg(required_unless_present = "plan", value_parser = parse_target)]
     pub(crate) target: Option<String>,
 
     /// Run the plan in this file (`goodput init` writes one)

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::mock::key_value;
-use super::value::positive_time;
+use super::mock::parse_key_value;
+use super::value::parse_positive_time;
 
 /// Run a server for another goodput, and stop it when that process closes stdin or dies
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ pub(crate) struct SuperviseArgs {
     pub(crate) log: PathBuf,
 
     /// How long the server may take to stop
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "10s")]
     pub(crate) grace: Duration,
 
     /// Program and arguments of the server
@@ -35,7 +35,7 @@ pub(crate) struct ColdStartArgs {
     pub(crate) serve: String,
 
     /// Value for the command; can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = key_value)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_key_value)]
     pub(crate) value: Vec<(String, String)>,
 
     /// File to which the server's output is appended
@@ -43,11 +43,11 @@ pub(crate) struct ColdStartArgs {
     pub(crate) log: PathBuf,
 
     /// How long the server may take until it answers
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10m")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "10m")]
     pub(crate) serve_timeout: Duration,
 
     /// How long the server may take to stop
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "10s")]
     pub(crate) grace: Duration,
 
     /// Watch the server's queue until stdin ends, then check that it is empty

@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_campaign::shadow::BLOCK_PAIRS;
 
-use super::compare::{FileArgs, share as part};
-use super::proxy::share;
-use super::value::{positive_time, url};
+use super::compare::{FileArgs, parse_share as part};
+use super::proxy::parse_share;
+use super::value::{parse_positive_time, parse_url};
 use super::{ProxyArgs, ScreenName};
 
 const SHADOW_EXAMPLES: &str = "\
@@ -48,15 +48,15 @@ Exit codes:
 #[command(after_long_help = SHADOW_EXAMPLES)]
 pub(crate) struct ShadowArgs {
     /// Server whose answers clients get
-    #[arg(long, value_name = "URL", value_parser = url)]
+    #[arg(long, value_name = "URL", value_parser = parse_url)]
     pub(crate) primary: String,
 
     /// Server to try
-    #[arg(long, value_name = "URL", value_parser = url)]
+    #[arg(long, value_name = "URL", value_parser = parse_url)]
     pub(crate) candidate: String,
 
     /// Stop after this time [default: run until stopped]
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) duration: Option<Duration>,
 
     /// Stop after this many pairs
@@ -87,7 +87,7 @@ pub(crate) enum ByName {
 #[command(next_help_heading = "Choice")]
 pub(crate) struct ChoiceArgs {
     /// Share of the traffic that the candidate gets too
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = parse_share)]
     pub(crate) share: f64,
 
     /// Unit of the choice
@@ -143,7 +143,7 @@ pub(crate) struct CandidateArgs {
     pub(crate) max_in_flight: u32,
 
     /// Most requests per second to the candidate
-    #[arg(long, value_name = "RATE", value_parser = rate)]
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
     pub(crate) max_rate: Option<f64>,
 
     /// Most requests that wait for the candidate
@@ -151,16 +151,16 @@ pub(crate) struct CandidateArgs {
     pub(crate) max_queue: u32,
 
     /// Time limit for an answer of the candidate; answers of the primary have no such limit
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_positive_time)]
     pub(crate) candidate_timeout: Duration,
 
     /// Pause the candidate if more than this share of its last 20 answers failed; 100% never pauses
     /// it
-    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "50%", value_parser = parse_share)]
     pub(crate) stop_at_errors: f64,
 
     /// How long to pause the candidate before one request tries it again; doubles each time
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_positive_time)]
     pub(crate) retry_after: Duration,
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct VerdictArgs {
     pub(crate) gate: Vec<String>,
 
     /// Shortest length of a block; every test compares blocks, never single requests
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_positive_time)]
     pub(crate) block: Duration,
 
     /// Fewest pairs in a block; a block with fewer continues
@@ -218,7 +218,7 @@ pub(crate) struct ShownArgs {
     pub(crate) metrics_listen: Option<SocketAddr>,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+fn parse_rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (1e-3..=1e6).contains(&rate) => Ok(rate),
         _ => Err("expected requests per second, as in `5` or `0.5`".to_owned()),

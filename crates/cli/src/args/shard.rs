@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use goodput_model::Shard;
 
-use super::value::positive_time;
+use super::value::parse_positive_time;
 
 /// Which shard of the load this process sends, and where it meets the other ranks.
 #[derive(Debug, Clone, Default, Args)]
@@ -25,7 +25,7 @@ pub(crate) struct ShardArgs {
     pub(crate) rendezvous: Option<String>,
 
     /// How long to wait for the other ranks before the run starts without those that are missing
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "2m", requires = "shard")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "2m", requires = "shard")]
     pub(crate) join_within: Duration,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::value::percentile;
+use super::value::parse_percentile;
 
 const STATS_EXAMPLES: &str = "\
 Examples:
@@ -36,7 +36,7 @@ pub(crate) struct StatsArgs {
     pub(crate) column: Option<String>,
 
     /// Percentiles to report, such as `p50,p99` or `50,99` [default: 50,75,90,95,99,99.9]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentile)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_percentile)]
     pub(crate) percentiles: Option<Vec<f64>>,
 
     /// Add MLPerf's early-stopping estimate to each percentile

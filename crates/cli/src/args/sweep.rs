@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use goodput_model::{ArrivalProcess, Rate};
 
-use super::value::{positive_time, target, time};
+use super::value::{parse_positive_time, parse_target, parse_time};
 use super::{ClientArgs, EndpointArgs, OutputArgs, ShardArgs, SloArgs, WorkloadArgs};
 
 const SWEEP_EXAMPLES: &str = "\
@@ -50,7 +50,7 @@ Exit codes:
 #[command(after_long_help = SWEEP_EXAMPLES)]
 pub(crate) struct SweepArgs {
     /// Base URL, or `mock[:SETTINGS]` [env: GOODPUT_TARGET]
-    #[arg(required_unless_present = "resume", value_parser = target)]
+    #[arg(required_unless_present = "resume", value_parser = parse_target)]
     pub(crate) target: Option<String>,
 
     /// Continue the sweep in this folder
@@ -110,11 +110,11 @@ pub(crate) struct LevelArgs {
     pub(crate) over: AxisName,
 
     /// Lowest level; the search does not go below it
-    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
     pub(crate) from: Option<f64>,
 
     /// Highest level; the search does not go above it
-    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    #[arg(long, value_name = "LEVEL", value_parser = parse_level)]
     pub(crate) to: Option<f64>,
 
     /// Number of levels between --from and --to, in equal ratios [default: goodput chooses them]
@@ -156,7 +156,7 @@ pub(crate) struct PointArgs {
     ///
     /// The default is the longer of 60s and 5 x p99 E2E, or as --quick or --certified sets it. A
     /// number without a unit is seconds.
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) duration: Option<Duration>,
 
     /// Fewest measured requests of each point
@@ -164,11 +164,11 @@ pub(crate) struct PointArgs {
     pub(crate) num_requests: Option<u64>,
 
     /// Load before the measured window of each point [default: 5 x mean E2E]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) warmup: Option<Duration>,
 
     /// Length of the sustained run at the confirmed load; `0s` skips it [default: 5m]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) sustained: Option<Duration>,
 
     /// Most time for the sweep, or for each value of --vary; what is known by then is the result
@@ -176,11 +176,11 @@ pub(crate) struct PointArgs {
     ///
     /// A point that would not end in time is not started. --resume continues a sweep that ended
     /// this way.
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) max_time: Option<Duration>,
 
     /// Pause between points
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1s")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "1s")]
     pub(crate) settle: Duration,
 
     /// Open loop: distribution of arrivals: `poisson`, `constant`, or `gamma:CV`
@@ -192,7 +192,7 @@ pub(crate) struct PointArgs {
     pub(crate) max_concurrency: Option<u32>,
 
     /// How long to wait for answers after the last request of a point
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5m")]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5m")]
     pub(crate) drain: Duration,
 
     #[command(flatten)]
@@ -209,11 +209,11 @@ pub(crate) struct ServeArgs {
     pub(crate) serve: Option<String>,
 
     /// How long the server may take to become ready
-    #[arg(long, value_name = "TIME", value_parser = positive_time, default_value = "10m", requires = "serve")]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time, default_value = "10m", requires = "serve")]
     pub(crate) serve_timeout: Duration,
 }
 
-fn level(text: &str) -> Result<f64, String> {
+fn parse_level(text: &str) -> Result<f64, String> {
     match text.parse::<Rate>() {
         Ok(Rate::PerSecond(level)) => Ok(level),
         _ => Err("a level is a positive number".to_owned()),

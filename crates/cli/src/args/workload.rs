@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use goodput_model::{Delay, LengthDistribution};
 
 use super::LogArgs;
-use super::value::{delay, positive_time, time};
+use super::value::{parse_delay, parse_positive_time, parse_time};
 
 const LENGTHS: &str = "LENGTHS";
 
@@ -158,15 +158,15 @@ pub(crate) struct TraceArgs {
     pub(crate) trace_format: Option<String>,
 
     /// Multiply the times of the trace: 0.5 replays it twice as fast
-    #[arg(long, value_name = "X", default_value = "1", value_parser = time_scale)]
+    #[arg(long, value_name = "X", default_value = "1", value_parser = parse_time_scale)]
     pub(crate) time_scale: f64,
 
     /// Skip this much time at the beginning of the trace
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) trace_start: Option<Duration>,
 
     /// Replay only this much of the trace, in its own time
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_time)]
     pub(crate) trace_length: Option<Duration>,
 
     /// What to keep of the times in the trace
@@ -198,7 +198,7 @@ pub(crate) struct SessionArgs {
 
     /// Pause between an answer and the next turn: `2s`, `exp:5s`, `lognormal:5s:1`, or
     /// `uniform:1s:9s`
-    #[arg(long, value_name = "DELAY", value_parser = delay)]
+    #[arg(long, value_name = "DELAY", value_parser = parse_delay)]
     pub(crate) turn_pause: Option<Delay>,
 
     /// Tokens that each turn after the first adds [default: as the first]
@@ -218,7 +218,7 @@ pub(crate) struct SessionArgs {
     pub(crate) tool_calls: Option<LengthDistribution>,
 
     /// Time that a tool takes [default: 1s]
-    #[arg(long, value_name = "DELAY", value_parser = delay)]
+    #[arg(long, value_name = "DELAY", value_parser = parse_delay)]
     pub(crate) tool_delay: Option<Delay>,
 
     /// Tokens of a tool's result [default: 200]
@@ -271,7 +271,7 @@ pub(crate) struct ShapeArgs {
     pub(crate) prefix_tokens: Option<u32>,
 
     /// Skew of the groups' popularity: rank to this negative power, from 0 (even) to 10
-    #[arg(long, value_name = "S", requires = "prefix_groups", default_value = "0", value_parser = zipf)]
+    #[arg(long, value_name = "S", requires = "prefix_groups", default_value = "0", value_parser = parse_zipf)]
     pub(crate) prefix_zipf: f64,
 
     /// Images per request, with size and format: `1`, `2:640x480`, `1:1024x1024:png`
@@ -310,12 +310,12 @@ pub(crate) enum StructuredDialectName {
     Llamacpp,
 }
 
-fn time_scale(text: &str) -> Result<f64, String> {
+fn parse_time_scale(text: &str) -> Result<f64, String> {
     let scale = text.parse::<f64>().ok().filter(|scale| (1e-6..=1e6).contains(scale));
     scale.ok_or_else(|| "expected a positive number: 0.5 is twice as fast".to_owned())
 }
 
-fn zipf(text: &str) -> Result<f64, String> {
+fn parse_zipf(text: &str) -> Result<f64, String> {
     let power = text.parse::<f64>().ok().filter(|power| (0.0..=10.0).contains(power));
     power.ok_or_else(|| "expected a number between 0 and 10".to_owned())
 }

@@ -1,4 +1,4 @@
-//! From what was typed to a [`CompareRequest`].
+//! Builds a [`CompareRequest`] from the flags.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use goodput_campaign::sweep::Level;
 use goodput_lab::FolderCommands;
 use goodput_lab::compare::gates;
 use goodput_lab::compare::live::{
-    CompareRequest, NamedTargets, TargetSpec, complete, resolve, share_out,
+    CompareRequest, NamedTargets, TargetSpec, assign_facts, resolve_targets, restore_secrets,
 };
-use goodput_lab::sweep::promise;
+use goodput_lab::sweep::set_default_attainment;
 use goodput_model::{GpuPlan, LoadExtent, Plan, Rate};
 use goodput_record::{Campaign, CampaignFolder, FolderError};
 
@@ -19,22 +19,22 @@ use crate::error::Failed;
 use crate::plan::{self, Flags};
 use crate::printer::Printer;
 
-/// Measured seconds of a run when nothing is said.
+/// Measured seconds of a run by default.
 const RUN_S: f64 = 30.0;
 
-/// Blocks after which it may end.
+/// Numbers of blocks after which the comparison can end early.
 const LOOKS: [u32; 3] = [6, 8, 12];
 
 /// What was typed.
 pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
-    let mut targets = resolve(&named_targets(args))?;
+    let mut targets = resolve_targets(&named_targets(args))?;
     let mut slo = args.slo.clone();
     let slo_is_default = args.design.search && slo.slo.is_none() && slo.goodput.is_empty();
     if slo_is_default {
         // As `goodput sweep` has it.
         slo.slo = Some("interactive".to_owned());
     }
-    let load = load(&args.design);
+    let load = load_args(&args.design);
     let flags = Flags {
         target: targets.first().map(|first| first.url.as_str()),
         load: &load,
@@ -43,18 +43,18 @@ pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
         endpoint: &args.endpoint,
         output: &args.output,
     };
-    let mut plan = plan::from_flags(&flags)?;
-    share_out(&mut plan.system, &mut targets);
-    tell_sides_apart(&mut plan, args, targets.len())?;
-    profile_in_turns(args, args.design.at_once)?;
-    let gates = gates::read(&args.gate.gate, &Printer::new(false))?;
-    gates::check(&gates, &plan, "this comparison")?;
+    let mut plan = plan::plan_from_flags(&flags)?;
+    assign_facts(&mut plan.system, &mut targets);
+    check_metrics_flags(&mut plan, args, targets.len())?;
+    refuse_profile_at_once(args, args.design.at_once)?;
+    let gates = gates::parse_gates(&args.gate.gate, &Printer::new(false))?;
+    gates::check_gates(&gates, &plan, "this comparison")?;
     if args.design.search {
         gates::check_search(&gates)?;
-        promise(&mut plan.measure);
+        set_default_attainment(&mut plan.measure);
     } else {
-        let all = [&plan.measure.percentiles[..], &gates::percentiles(&gates)].concat();
-        plan.measure.percentiles = plan::percentiles(Some(&all));
+        let all = [&plan.measure.percentiles[..], &gates::reported_percentiles(&gates)].concat();
+        plan.measure.percentiles = plan::percentiles_or_default(Some(&all));
         // Proof that all sides were sent the same.
         plan.measure.hash_bodies = true;
     }
@@ -65,7 +65,7 @@ pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
         point_s: args.design.duration.map(|time| time.as_secs_f64()),
         max_s: args.design.max_time.map(|time| time.as_secs_f64()),
         slo_is_default,
-        design: design(args, &targets, gates)?,
+        design: build_design(args, &targets, gates)?,
         targets,
         plan,
     };
@@ -73,8 +73,9 @@ pub(super) fn from_flags(args: &CompareArgs) -> Result<CompareRequest, Failed> {
     Ok(request)
 }
 
-/// What was asked of the comparison in this folder, with what is never saved.
-pub(super) fn resume(
+/// The saved request of the comparison in this folder, completed with the parts that are never
+/// saved, such as secrets.
+pub(super) fn resume_request(
     path: &Path,
     args: &CompareArgs,
 ) -> Result<(CampaignFolder, CompareRequest), Failed> {
@@ -90,8 +91,8 @@ pub(super) fn resume(
             .hint("--resume takes the folder that a comparison printed"));
     }
     let folder = CampaignFolder::resume(Campaign::Comparison, path).map_err(failed)?;
-    let mut request: CompareRequest = folder.asked().map_err(failed)?;
-    complete(&mut request, &named_targets(args))?;
+    let mut request: CompareRequest = folder.read_asked().map_err(failed)?;
+    restore_secrets(&mut request, &named_targets(args))?;
     if let Some(time) = args.design.max_time {
         request.max_s = Some(time.as_secs_f64());
     }
@@ -99,14 +100,14 @@ pub(super) fn resume(
         request.plan.target.url.clone_from(&first.url);
     }
     request.check()?;
-    profile_in_turns(args, request.design.at_once)?;
+    refuse_profile_at_once(args, request.design.at_once)?;
     plan::complete_headers(&mut request.plan, &args.endpoint)?;
     plan::check(&request.plan)?;
     Ok((folder, request))
 }
 
-/// What the folder at `path` would run.
-pub(super) fn commands(
+/// The commands that the folder at `path` would run.
+pub(super) fn folder_commands(
     request: &CompareRequest,
     path: &Path,
     args: &CompareArgs,
@@ -132,7 +133,7 @@ fn named_targets(args: &CompareArgs) -> NamedTargets<'_> {
 }
 
 /// Load flags as `run` has them; the rate stands for the levels to come.
-fn load(args: &DesignArgs) -> LoadArgs {
+fn load_args(args: &DesignArgs) -> LoadArgs {
     LoadArgs {
         rate: Some(Rate::PerSecond(1.0)),
         arrivals: args.arrivals,
@@ -153,8 +154,8 @@ fn load(args: &DesignArgs) -> LoadArgs {
     }
 }
 
-/// Metrics must be those of a known side.
-fn tell_sides_apart(plan: &mut Plan, args: &CompareArgs, targets: usize) -> Result<(), Failed> {
+/// Refuses metrics flags that do not say which side they are about.
+fn check_metrics_flags(plan: &mut Plan, args: &CompareArgs, targets: usize) -> Result<(), Failed> {
     let are_several = targets > 1 && args.design.switch_cmd.is_none();
     if are_several && !plan.observe.metrics_urls.is_empty() {
         return Err(Failed::usage("--metrics-url does not say which target's page it is")
@@ -178,7 +179,7 @@ fn tell_sides_apart(plan: &mut Plan, args: &CompareArgs, targets: usize) -> Resu
 
 /// A profiler that writes its trace would slow down the other sides, which are measured at the same
 /// time.
-fn profile_in_turns(args: &CompareArgs, at_once: bool) -> Result<(), Failed> {
+fn refuse_profile_at_once(args: &CompareArgs, at_once: bool) -> Result<(), Failed> {
     if args.endpoint.hooks.profile && at_once {
         return Err(Failed::usage("--profile cannot be combined with --at-once").hint(
             "remove one of them: when targets are measured in turn, one's profiler does not slow \
@@ -188,13 +189,17 @@ fn profile_in_turns(args: &CompareArgs, at_once: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Result<Design, Failed> {
+fn build_design(
+    args: &CompareArgs,
+    targets: &[TargetSpec],
+    gates: Vec<Gate>,
+) -> Result<Design, Failed> {
     let DesignArgs { blocks, no_early_end, .. } = args.design;
     let early = LOOKS.into_iter().filter(|look| *look < blocks && !no_early_end);
     Ok(Design {
         sides: targets.iter().map(|one| one.name.clone()).collect(),
         quantity: if args.design.search { Quantity::Goodput } else { Quantity::Runs },
-        levels: levels(&args.design)?,
+        levels: sorted_levels(&args.design)?,
         looks: early.chain([blocks]).collect(),
         order: match args.design.order {
             OrderName::Abba => BlockOrder::Abba,
@@ -218,8 +223,8 @@ fn design(args: &CompareArgs, targets: &[TargetSpec], gates: Vec<Gate>) -> Resul
     })
 }
 
-/// Ascending, each once; empty if it is to be found.
-fn levels(args: &DesignArgs) -> Result<Vec<Level>, Failed> {
+/// The requested levels in ascending order without duplicates; empty if goodput chooses the level.
+fn sorted_levels(args: &DesignArgs) -> Result<Vec<Level>, Failed> {
     let mut levels: Vec<Level> = args.concurrency.iter().copied().map(Level::Users).collect();
     for rate in &args.rate {
         let Rate::PerSecond(rate) = rate else {

@@ -15,12 +15,19 @@ use crate::result::folder_path;
 use crate::setup::Setup;
 use crate::{explicit_flags, plan, report};
 
-/// What saved runs say. Where the comparison is (nowhere: an empty path), and what it says.
-pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Comparison), Failed> {
-    let targets = saved::read_targets(&args.targets, args.reference.as_deref())?;
-    refuse_flags(&explicit_flags::flags(), targets.iter().any(ComparedServer::is_live))?;
+/// Compares saved runs. Returns the folder of the comparison (an empty path if it is not saved) and
+/// its result.
+pub(super) fn compare_saved(
+    setup: &Setup,
+    args: &CompareArgs,
+) -> Result<(PathBuf, Comparison), Failed> {
+    let targets = saved::parse_targets(&args.targets, args.reference.as_deref())?;
+    refuse_flags(
+        &explicit_flags::command_line_flags(),
+        targets.iter().any(ComparedServer::is_live),
+    )?;
     let mut asked = Measure::new(Vec::new());
-    let gates = gates::read(&args.gate.gate, &*setup.observer)?;
+    let gates = gates::parse_gates(&args.gate.gate, &*setup.observer)?;
     plan::promise(&args.slo, &mut asked)?;
     let request = SavedRequest {
         targets,
@@ -30,22 +37,22 @@ pub(super) fn compare(setup: &Setup, args: &CompareArgs) -> Result<(PathBuf, Com
         insists: args.gate.anyway,
         gpus: &args.gate.gpus,
         prices: &args.gate.price_per_gpu_hour,
-        meta: plan::stated(&args.endpoint.observe.meta)?,
+        meta: plan::parse_meta(&args.endpoint.observe.meta)?,
         under_test: args.gate.under_test.clone(),
         slo: asked.slo,
         attainment: asked.attainment,
         out: args.output.out.clone(),
         default_out: &|plan| folder_path(None, plan, "compare"),
-        replan: &|plan, url| replan(plan, url, args),
+        replan: &|plan, url| plan_for_server(plan, url, args),
     };
-    let (kept, comparison) = saved::compare(setup, request)?;
+    let (kept, comparison) = saved::compare_saved(setup, request)?;
     if let Some(out) = &kept {
-        keep(out, &comparison)?;
+        save_comparison(out, &comparison)?;
     }
     Ok((kept.unwrap_or_default(), comparison))
 }
 
-/// What may be said about saved runs.
+/// The flags that apply to saved runs.
 const ABOUT_SAVED: [&str; 18] = [
     "targets",
     "meta",
@@ -100,7 +107,7 @@ fn refuse_flags(typed: &[(String, String)], is_live: bool) -> Result<(), Failed>
 }
 
 /// The plan of a run of the baseline, for this server.
-fn replan(plan: &Plan, url: &str, args: &CompareArgs) -> Result<Plan, Failed> {
+fn plan_for_server(plan: &Plan, url: &str, args: &CompareArgs) -> Result<Plan, Failed> {
     let mut plan = plan.clone();
     let endpoint = &args.endpoint;
     // What the user states of the baseline's server is not about this one.
@@ -126,14 +133,14 @@ fn replan(plan: &Plan, url: &str, args: &CompareArgs) -> Result<Plan, Failed> {
 }
 
 /// Writes the comparison into the folder of its runs.
-fn keep(out: &Path, comparison: &Comparison) -> Result<(), Failed> {
+fn save_comparison(out: &Path, comparison: &Comparison) -> Result<(), Failed> {
     let failed = |error: FolderError| folder_failed(&error);
     if !out.exists() {
         SeriesFolder::create(out).map_err(failed)?;
     }
     let page = goodput_report::compare_text(comparison, goodput_report::Detail::Full);
-    report::replace(&out.join("summary.json"), report::json(comparison).as_bytes())?;
-    report::replace(&out.join(CampaignFolder::REPORT), page.as_bytes())?;
-    report::keep_comparison(out, comparison);
+    report::replace_file(&out.join("summary.json"), report::to_json(comparison).as_bytes())?;
+    report::replace_file(&out.join(CampaignFolder::REPORT), page.as_bytes())?;
+    report::write_comparison_page(out, comparison);
     Ok(())
 }

@@ -11,7 +11,8 @@ use std::process::ExitCode;
 
 use goodput_engine::RunControl;
 use goodput_fleet::{
-    JobObserver, KubernetesJob, LaunchError, RankCommand, RayJob, SlurmJob, StopRequest, detect,
+    JobObserver, KubernetesJob, LaunchError, RankCommand, RayJob, SlurmJob, StopRequest,
+    detect_rank,
 };
 use goodput_lab::fleet::job_plan;
 
@@ -24,17 +25,17 @@ use crate::signals::Listening;
 /// `goodput fleet ENGINE`
 pub(crate) fn fleet(args: &FleetArgs) -> Result<ExitCode, Failed> {
     match &args.engine {
-        FleetVerb::Slurm(args) => slurm(args),
-        FleetVerb::Kubernetes(args) => kubernetes(args),
-        FleetVerb::Ray(args) => ray(args),
+        FleetVerb::Slurm(args) => launch_slurm(args),
+        FleetVerb::Kubernetes(args) => launch_kubernetes(args),
+        FleetVerb::Ray(args) => launch_ray(args),
         FleetVerb::Detect => show_rank(),
     }
 }
 
-fn slurm(args: &SlurmArgs) -> Result<ExitCode, Failed> {
-    let command = argv::read(&args.launch)?;
+fn launch_slurm(args: &SlurmArgs) -> Result<ExitCode, Failed> {
+    let command = argv::check_command(&args.launch)?;
     let time = match args.time {
-        None => argv::length(&command)?.map(|length| length + SlurmJob::SPARE),
+        None => argv::longest_duration(&command)?.map(|length| length + SlurmJob::SPARE),
         time => time,
     };
     let this = || std::env::current_exe().unwrap_or_else(|_| PathBuf::from("goodput"));
@@ -50,12 +51,12 @@ fn slurm(args: &SlurmArgs) -> Result<ExitCode, Failed> {
         program: args.program.clone().unwrap_or_else(this),
         port: args.port,
     };
-    let script = job.script(&command).map_err(failed)?;
+    let script = job.script(&command).map_err(launch_failure)?;
     launch(&args.launch, &script, |terminal| job.launch(&script, terminal))
 }
 
-fn kubernetes(args: &KubernetesArgs) -> Result<ExitCode, Failed> {
-    let command = argv::read(&args.launch)?;
+fn launch_kubernetes(args: &KubernetesArgs) -> Result<ExitCode, Failed> {
+    let command = argv::check_command(&args.launch)?;
     let job = KubernetesJob {
         name: args.launch.name.clone(),
         ranks: args.launch.ranks,
@@ -72,12 +73,12 @@ fn kubernetes(args: &KubernetesArgs) -> Result<ExitCode, Failed> {
         port: args.port,
         plan: plan_text(&command)?,
     };
-    let manifests = job.manifests(&command).map_err(failed)?;
+    let manifests = job.manifests(&command).map_err(launch_failure)?;
     launch(&args.launch, &manifests, |terminal| job.launch(&command, terminal))
 }
 
-fn ray(args: &RayArgs) -> Result<ExitCode, Failed> {
-    let command = argv::read(&args.launch)?;
+fn launch_ray(args: &RayArgs) -> Result<ExitCode, Failed> {
+    let command = argv::check_command(&args.launch)?;
     let mut job = RayJob {
         name: args.launch.name.clone(),
         ranks: args.launch.ranks,
@@ -90,24 +91,24 @@ fn ray(args: &RayArgs) -> Result<ExitCode, Failed> {
         job: args.job.clone(),
         plan: None,
     };
-    job.check(&command).map_err(failed)?;
+    job.check(&command).map_err(launch_failure)?;
     job.plan = plan_text(&command)?;
-    let driver = job.driver(&command);
+    let driver = job.driver_script(&command);
     launch(&args.launch, &driver, |terminal| job.launch(&driver, terminal))
 }
 
-/// The plan that the job carries along, where there is one.
+/// The plan to embed in the job, if the command uses one.
 fn plan_text(command: &RankCommand) -> Result<Option<String>, Failed> {
     command.plan.as_deref().map(|path| job_plan(path, &Printer::new(false))).transpose()
 }
 
 /// `goodput fleet detect`
 fn show_rank() -> Result<ExitCode, Failed> {
-    let rank = detect(|name| std::env::var(name).ok()).map_err(failed)?;
+    let rank = detect_rank(|name| std::env::var(name).ok()).map_err(launch_failure)?;
     let host = rank.rendezvous_host.as_deref().unwrap_or("(not given)");
     let port = rank.rendezvous_port.map(|port| format!(", port {port}")).unwrap_or_default();
     let line = format!("{} by {}, rendezvous {host}{port}", rank.shard, rank.by);
-    output::data((goodput_report::plain(&line) + "\n").as_bytes())?;
+    output::print_data((goodput_report::escape_control(&line) + "\n").as_bytes())?;
     Ok(ExitCode::from(exit::OK))
 }
 
@@ -129,13 +130,13 @@ fn launch(
             .map_err(|error| {
                 Failed::usage(format!("cannot write `{}`: {error}", path.display()))
             })?,
-        None if args.dry_run => output::data(text.as_bytes())?,
+        None if args.dry_run => output::print_data(text.as_bytes())?,
         None => {}
     }
     if args.dry_run {
         return Ok(ExitCode::from(exit::OK));
     }
-    let code = start(&Terminal::new()?).map_err(failed)?;
+    let code = start(&Terminal::new()?).map_err(launch_failure)?;
     Ok(ExitCode::from(code.unwrap_or(exit::INTERRUPTED)))
 }
 
@@ -146,10 +147,10 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// Hears Ctrl-C from now on; a third signal ends this process.
+    /// Handles Ctrl-C from now on; a third signal ends this process.
     fn new() -> Result<Self, Failed> {
         let control = RunControl::new();
-        let listening = crate::signals::interrupt()
+        let listening = crate::signals::interrupt_on_signals()
             .watch(&control)
             .map_err(|error| Failed::internal(format!("cannot listen for signals: {error}")))?;
         Ok(Self { control, _listening: listening })
@@ -158,11 +159,11 @@ impl Terminal {
 
 impl JobObserver for Terminal {
     fn note(&self, text: &str) {
-        output::note(text);
+        output::print_note(text);
     }
 
     fn output(&self, bytes: &[u8]) -> Result<(), LaunchError> {
-        output::data(bytes).map_err(|failed| LaunchError::engine(failed.to_string()))
+        output::print_data(bytes).map_err(|failed| LaunchError::engine(failed.to_string()))
     }
 
     fn stop_request(&self) -> StopRequest {
@@ -176,7 +177,7 @@ impl JobObserver for Terminal {
     }
 }
 
-pub(super) fn failed(error: LaunchError) -> Failed {
+pub(super) fn launch_failure(error: LaunchError) -> Failed {
     let of = if error.is_usage { Failed::usage } else { Failed::internal };
     let failed = of(error.message);
     match error.hint {

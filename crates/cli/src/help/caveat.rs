@@ -5,17 +5,17 @@ use goodput_model::{CaveatCode, Explanation};
 /// Columns of a line.
 const WIDTH: usize = 100;
 
-pub(super) fn text(code: CaveatCode) -> String {
+pub(super) fn caveat_text(code: CaveatCode) -> String {
     let Explanation { title, meaning, remedy } = code.explanation();
     format!(
         "{}: {title}\n\n{}\n\n{}\n\ndocs/troubleshooting.md lists all caveats.\n",
         code.name(),
-        wrapped(meaning),
-        wrapped(&format!("What to do: {remedy}"))
+        wrap_text(meaning),
+        wrap_text(&format!("What to do: {remedy}"))
     )
 }
 
-fn wrapped(text: &str) -> String {
+fn wrap_text(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let Some(line) = lines.last_mut() else { break };

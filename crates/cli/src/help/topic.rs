@@ -201,7 +201,7 @@ const TOPICS: [Topic; 11] = [
 ];
 
 impl Topic {
-    pub(super) fn named(name: &str) -> Option<&'static Self> {
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
         TOPICS.iter().find(|topic| topic.name == name)
     }
 
@@ -214,21 +214,21 @@ impl Topic {
         let mut text = String::new();
         let last = self.flags.len().saturating_sub(1);
         for (number, (verb, headings)) in self.flags.iter().enumerate() {
-            let mut page = flags(verb, headings);
+            let mut page = command_with_flags(verb, headings);
             page = if number == 0 {
                 page.before_long_help(self.introduction)
             } else {
                 page.before_long_help(format!("goodput {verb}:"))
             };
             if number == last {
-                page = page.after_long_help(self.below());
+                page = page.after_long_help(self.text_below());
             }
             let _ = writeln!(text, "{}", page.render_long_help().ansi());
         }
         StyledStr::from(text)
     }
 
-    fn below(&self) -> String {
+    fn text_below(&self) -> String {
         let mut text = "Examples:".to_owned();
         for (command, purpose) in self.examples {
             let _ = write!(text, "\n  {command}\n      {purpose}");
@@ -243,7 +243,7 @@ impl Topic {
 }
 
 /// A command that has only the flags under these headings.
-fn flags(verb: &str, headings: &[&str]) -> Command {
+fn command_with_flags(verb: &str, headings: &[&str]) -> Command {
     let keep = |argument: Arg| {
         let is_of_topic = argument.get_help_heading().is_some_and(|name| headings.contains(&name));
         if is_of_topic { argument.hide_short_help(false) } else { argument.hide(true) }
@@ -273,7 +273,7 @@ mod tests {
                 assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
             }
         }
-        let load = Topic::named("load").unwrap().text().to_string();
+        let load = Topic::find("load").unwrap().text().to_string();
         assert!(load.contains("--rate <R>") && !load.contains("--slo"), "{load}");
         assert!(load.contains("`inf` sends all"), "{load}");
     }

@@ -11,7 +11,7 @@ use crate::args::{LoadArgs, ReplayName, TraceArgs};
 use crate::error::Failed;
 
 /// How much load, when, and for how long.
-pub(super) fn resolve(
+pub(super) fn resolve_load(
     args: &LoadArgs,
     workload: &WorkloadPlan,
     trace: &TraceArgs,
@@ -21,9 +21,9 @@ pub(super) fn resolve(
     };
     let max_concurrency = args.max_concurrency;
     let mode = if let Some(rate) = args.rate {
-        Mode::Open { rate, arrivals: arrivals(args)?, max_concurrency }
+        Mode::Open { rate, arrivals: arrival_process(args)?, max_concurrency }
     } else if let Some(shape) = args.schedule.clone() {
-        Mode::Shaped { shape, arrivals: arrivals(args)?, max_concurrency }
+        Mode::Shaped { shape, arrivals: arrival_process(args)?, max_concurrency }
     } else if let Some(concurrency) = args.concurrency {
         Mode::Closed { concurrency, think_time: args.think_time, pause_first: false }
     } else if let Some(idle) = args.idle {
@@ -45,9 +45,9 @@ pub(super) fn resolve(
     }
     Ok(Load {
         seed: args.client.seed,
-        duration: duration(args, &mode),
+        duration: measured_duration(args, &mode),
         num_requests: args.num_requests.or(args.idle.map(|_| 1)),
-        warmup: warmup(args, &mode, workload),
+        warmup: warmup_extent(args, &mode, workload),
         cooldown: args.cooldown,
         drain: args.drain,
         workers: args.client.workers.unwrap_or_else(default_workers),
@@ -57,7 +57,7 @@ pub(super) fn resolve(
 }
 
 /// The length of the measured part, where it is not something else that ends it.
-fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
+fn measured_duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
     let usual = if args.until.is_some() { UNTIL_DURATION } else { DEFAULT_DURATION };
     let default = args.num_requests.is_none().then_some(usual);
     match mode {
@@ -84,7 +84,7 @@ fn duration(args: &LoadArgs, mode: &Mode) -> Option<Duration> {
 
 /// What was asked for; else as many requests as warm a cache, where it is asked to be warm, one
 /// rotation of contexts, or what the beginning shows.
-fn warmup(args: &LoadArgs, mode: &Mode, workload: &WorkloadPlan) -> LoadExtent {
+fn warmup_extent(args: &LoadArgs, mode: &Mode, workload: &WorkloadPlan) -> LoadExtent {
     let has_one_level = match mode {
         Mode::Open { rate, .. } => *rate != Rate::Infinite,
         Mode::Closed { .. } => args.idle.is_none(),
@@ -116,19 +116,19 @@ pub(super) fn end_with_a_rotation(args: &LoadArgs, workload: &WorkloadPlan, load
 /// What a quick look takes.
 const DEFAULT_DURATION: Duration = Duration::from_mins(1);
 
-/// The longest that `--until` may take where nothing is said.
+/// The default time limit of `--until`.
 const UNTIL_DURATION: Duration = Duration::from_mins(10);
 
-/// The shortest, unless the run itself is shorter.
+/// The default minimum of `--until`, unless the run itself is shorter.
 const UNTIL_FLOOR: Duration = Duration::from_secs(30);
 
 /// Measured time before which `--until` does not end a run.
-pub(super) fn floor(args: &LoadArgs, load: &Load) -> Option<Duration> {
+pub(super) fn shortest_duration(args: &LoadArgs, load: &Load) -> Option<Duration> {
     let usual = load.duration.map_or(UNTIL_FLOOR, |longest| longest.min(UNTIL_FLOOR));
     args.until.as_ref().map(|_| args.min_duration.unwrap_or(usual))
 }
 
-fn arrivals(args: &LoadArgs) -> Result<ArrivalProcess, Failed> {
+fn arrival_process(args: &LoadArgs) -> Result<ArrivalProcess, Failed> {
     let Some(shape) = args.burstiness else { return Ok(args.arrivals) };
     let wrong = |error: ParseError| Failed::usage(error.to_string());
     if shape <= 0.0 || !shape.is_finite() {

@@ -1,4 +1,4 @@
-//! What should be looked at on the server's side.
+//! What to observe on the server's side.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::error::Failed;
 /// The share of requests that are traced when nothing is said.
 const TRACE_SHARE: f64 = 0.01;
 
-/// Takes over what was typed; what was not stays as the plan has it.
-pub(crate) fn resolve(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed> {
+/// Applies the flags that were typed; everything else stays as the plan has it.
+pub(crate) fn apply_observe_flags(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed> {
     let (typed, observe) = (&args.observe, &mut plan.observe);
     if typed.metrics == Some(MetricsSwitch::Off) && !typed.metrics_urls.is_empty() {
         return Err(Failed::usage("--metrics off and --metrics-url contradict each other")
@@ -33,12 +33,12 @@ pub(crate) fn resolve(args: &EndpointArgs, plan: &mut Plan) -> Result<(), Failed
     }
     let share = args.hooks.traces.as_ref().map(|_| TRACE_SHARE);
     observe.trace_share = typed.trace_share.or(observe.trace_share).or(share);
-    plan.system.extend(stated(&typed.meta)?);
+    plan.system.extend(parse_meta(&typed.meta)?);
     Ok(())
 }
 
 /// What was typed with `--meta`.
-pub(crate) fn stated(meta: &[String]) -> Result<BTreeMap<String, String>, Failed> {
+pub(crate) fn parse_meta(meta: &[String]) -> Result<BTreeMap<String, String>, Failed> {
     let pair = |pair: &String| {
         let (key, value) = pair
             .split_once('=')

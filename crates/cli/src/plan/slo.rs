@@ -5,35 +5,35 @@ use goodput_model::{Measure, Slo, SloError, SloQuestion};
 use crate::args::{SavedSloArgs, SloArgs};
 use crate::error::Failed;
 
-/// Takes over what was typed; the rest stays as it is.
-pub(crate) fn resolve(args: &SloArgs, measure: &mut Measure) -> Result<(), Failed> {
+/// Applies the flags that were typed; the rest stays as it is.
+pub(crate) fn apply_slo_flags(args: &SloArgs, measure: &mut Measure) -> Result<(), Failed> {
     if let Some(text) = &args.slo {
-        measure.slo = Some(read(text)?);
+        measure.slo = Some(parse_slo(text)?);
     } else if !args.goodput.is_empty() {
-        measure.slo = Some(read(&args.goodput.join(","))?);
+        measure.slo = Some(parse_slo(&args.goodput.join(","))?);
     }
     if let Some(text) = &args.attainment {
-        measure.attainment = Some(share(text)?);
+        measure.attainment = Some(parse_attainment(text)?);
     }
     Ok(())
 }
 
 /// What saved results are judged by.
-pub(crate) fn question(args: &SavedSloArgs) -> Result<SloQuestion, Failed> {
+pub(crate) fn slo_question(args: &SavedSloArgs) -> Result<SloQuestion, Failed> {
     Ok(SloQuestion {
-        slo: args.slo.as_deref().map(read).transpose()?,
-        attainment: args.attainment.as_deref().map(share).transpose()?,
+        slo: args.slo.as_deref().map(parse_slo).transpose()?,
+        attainment: args.attainment.as_deref().map(parse_attainment).transpose()?,
     })
 }
 
-fn read(text: &str) -> Result<Slo, Failed> {
+fn parse_slo(text: &str) -> Result<Slo, Failed> {
     const HINT: &str =
         "write --slo 'p99 ttft < 500ms, tpot < 50ms, errors < 1%'; docs/slo.md has the grammar";
     text.parse().map_err(|error: SloError| Failed::usage(error.to_string()).hint(HINT))
 }
 
 /// `99%` or `0.99`.
-fn share(text: &str) -> Result<f64, Failed> {
+fn parse_attainment(text: &str) -> Result<f64, Failed> {
     let text = text.trim();
     let (number, power) =
         text.strip_suffix('%').map_or((text, 0), |percent| (percent.trim_end(), -2));
@@ -56,10 +56,10 @@ mod tests {
         for (text, expected) in
             [("99%", 0.99), ("99.9 %", 0.999), ("0.5", 0.5), ("1", 1.0), ("100%", 1.0)]
         {
-            assert_eq!(share(text).unwrap(), expected, "{text}");
+            assert_eq!(parse_attainment(text).unwrap(), expected, "{text}");
         }
         for text in ["", "%", "0", "0%", "99", "101%", "-1%", "nan", "inf", "1e-2", "half"] {
-            assert!(share(text).is_err(), "{text}");
+            assert!(parse_attainment(text).is_err(), "{text}");
         }
     }
 }

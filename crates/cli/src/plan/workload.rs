@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use goodput_dataset::{FileKind, frozen, kind_of};
+use goodput_dataset::{FileKind, file_kind, frozen};
 use goodput_model::{
     ClassPlan, ConstraintDialect, DatasetPlan, Delay, History, ImagesPlan, LengthDistribution,
     OutputLength, PrefixPlan, SessionPlan, SharedPlan, SourcePlan, StructuredPlan, ToolsPlan,
-    TracePlan, WorkloadPlan, closest, weight,
+    TracePlan, WorkloadPlan, closest_name, parse_weight,
 };
 use goodput_record::read_workload;
-use goodput_workload::{PRESETS, preset};
+use goodput_workload::{PRESETS, find_preset};
 
 use crate::args::{
     DataArgs, HistoryName, OutputName, SessionArgs, ShapeArgs, StructuredDialectName, TraceArgs,
@@ -18,11 +18,11 @@ use crate::args::{
 use crate::error::Failed;
 
 /// The workload that the flags describe.
-pub(crate) fn resolve(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
-    let mut plan = described(args)?;
+pub(crate) fn resolve_workload(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
+    let mut plan = base_workload(args)?;
     let is_described = args.mix.is_none() && is_description(&args.workload);
     for class in &mut plan.classes {
-        overlay(class, args)?;
+        apply_flags(class, args)?;
     }
     refuse_unused(&plan, args)?;
     let is_generated = |class: &ClassPlan| {
@@ -57,7 +57,7 @@ pub(crate) fn resolve(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
 }
 
 /// The classes before single flags change them.
-fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
+fn base_workload(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
     let named = |name: &str, source| {
         let mut class =
             ClassPlan::synthetic(name, LengthDistribution::Fixed(1), LengthDistribution::Fixed(1));
@@ -65,55 +65,58 @@ fn described(args: &WorkloadArgs) -> Result<WorkloadPlan, Failed> {
         WorkloadPlan::new(class)
     };
     if let Some(mix) = &args.mix {
-        return mixed(mix);
+        return parse_mix(mix);
     }
     if let Some(file) = &args.trace.trace {
-        return Ok(named(&stem(file), SourcePlan::Trace(trace(file, &args.trace))));
+        return Ok(named(&file_stem(file), SourcePlan::Trace(trace_plan(file, &args.trace))));
     }
-    if let Some(folder) = args.data.dataset.as_ref().filter(|file| is_images(file, &args.data)) {
-        return Ok(captioned(folder, args.max_tokens));
+    if let Some(folder) =
+        args.data.dataset.as_ref().filter(|file| is_image_folder(file, &args.data))
+    {
+        return Ok(captioned_images(folder, args.max_tokens));
     }
     if let Some(file) = &args.data.dataset {
-        let source = SourcePlan::Dataset(dataset(file, &args.data, args));
-        return Ok(named(&stem(file), source));
+        let source = SourcePlan::Dataset(dataset_plan(file, &args.data, args));
+        return Ok(named(&file_stem(file), source));
     }
     if let Some(file) = &args.lengths {
-        return Ok(named(&stem(file), SourcePlan::Pairs { file: file.clone() }));
+        return Ok(named(&file_stem(file), SourcePlan::Pairs { file: file.clone() }));
     }
     let name = args.workload.as_str();
     if is_description(name) {
-        return read_workload(Path::new(name), preset).map_err(|error| {
+        return read_workload(Path::new(name), find_preset).map_err(|error| {
             Failed::usage(error.to_string()).hint("docs/workloads.md has an example")
         });
     }
     if !is_frozen(name) {
-        return known(name).map(WorkloadPlan::new);
+        return known_preset(name).map(WorkloadPlan::new);
     }
     let header = frozen::read_header(Path::new(name)).map_err(|error| {
         Failed::usage(error.to_string()).or_hint(
             error.hint().unwrap_or("read other files with --dataset or --trace".to_owned()),
         )
     })?;
-    let mut plan = named(&stem(name), SourcePlan::Frozen { file: name.to_owned(), sha256: None });
+    let mut plan =
+        named(&file_stem(name), SourcePlan::Frozen { file: name.to_owned(), sha256: None });
     // Bodies are as they were made.
     if header.facts.get("output").is_some_and(|output| output == "exact") {
         plan.output = OutputLength::Exact;
     }
     let dialect = header.facts.get("constraints").map(String::as_str);
-    plan.constraints = dialect.and_then(ConstraintDialect::named).unwrap_or_default();
+    plan.constraints = dialect.and_then(ConstraintDialect::from_name).unwrap_or_default();
     Ok(plan)
 }
 
 /// Whether this is a file that describes a workload: by its name, or by what it holds.
 pub(crate) fn is_description(name: &str) -> bool {
     let path = Path::new(name);
-    has_extension(path, "toml") || (is_other_file(name) && read_workload(path, preset).is_ok())
+    has_extension(path, "toml") || (is_other_file(name) && read_workload(path, find_preset).is_ok())
 }
 
 /// Whether this is a frozen workload, likewise.
 fn is_frozen(name: &str) -> bool {
     let path = Path::new(name);
-    let holds_one = || matches!(kind_of(path), Ok(FileKind::Frozen));
+    let holds_one = || matches!(file_kind(path), Ok(FileKind::Frozen));
     has_extension(path, "jsonl") || (is_other_file(name) && holds_one())
 }
 
@@ -121,15 +124,16 @@ fn has_extension(path: &Path, wanted: &str) -> bool {
     path.extension().is_some_and(|extension| extension == wanted)
 }
 
-/// A preset is meant where a file has its name.
+/// Whether the name is a file that is not a workload; a preset takes precedence over a file of its
+/// name.
 fn is_other_file(name: &str) -> bool {
-    preset(name).is_none() && Path::new(name).is_file()
+    find_preset(name).is_none() && Path::new(name).is_file()
 }
 
-fn known(name: &str) -> Result<ClassPlan, Failed> {
-    preset(name).ok_or_else(|| {
+fn known_preset(name: &str) -> Result<ClassPlan, Failed> {
+    find_preset(name).ok_or_else(|| {
         let failed = Failed::usage(format!("no workload is named `{name}`"));
-        match closest(name, PRESETS) {
+        match closest_name(name, PRESETS) {
             Some(near) => failed.hint(format!("did you mean `{near}`?")),
             None => failed.hint(format!(
                 "presets: {}; or name a .toml file, or a .jsonl file from `goodput workload make`",
@@ -140,15 +144,15 @@ fn known(name: &str) -> Result<ClassPlan, Failed> {
 }
 
 /// `chat=70%,long_context_qa=30%`
-fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
+fn parse_mix(text: &str) -> Result<WorkloadPlan, Failed> {
     let wrong = || {
         Failed::usage(format!("`{text}` is not a mix"))
             .hint("write --mix chat=70%,long_context_qa=30%")
     };
     let class = |part: &str| {
         let (name, share) = part.split_once('=').ok_or_else(wrong)?;
-        let share = weight(share).filter(|share| *share > 0.0).ok_or_else(wrong)?;
-        Ok(ClassPlan { share, ..known(name.trim())? })
+        let share = parse_weight(share).filter(|share| *share > 0.0).ok_or_else(wrong)?;
+        Ok(ClassPlan { share, ..known_preset(name.trim())? })
     };
     let classes = text.split(',').map(class).collect::<Result<Vec<_>, Failed>>()?;
     let mut names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
@@ -163,16 +167,16 @@ fn mixed(text: &str) -> Result<WorkloadPlan, Failed> {
 }
 
 /// Whether a dataset is images: a folder, or tables in Parquet with pictures.
-fn is_images(file: &str, args: &DataArgs) -> bool {
+fn is_image_folder(file: &str, args: &DataArgs) -> bool {
     let is_there = || Path::new(file).is_dir() || goodput_dataset::has_pictures(Path::new(file));
     args.dataset_format.as_deref() == Some("images")
         || (args.dataset_format.is_none() && is_there())
 }
 
 /// Images of a folder or of tables, asked about with their text.
-fn captioned(folder: &str, output: Option<LengthDistribution>) -> WorkloadPlan {
+fn captioned_images(folder: &str, output: Option<LengthDistribution>) -> WorkloadPlan {
     let output = output.unwrap_or(LengthDistribution::Fixed(CAPTION_ANSWER));
-    let mut class = ClassPlan::synthetic(&stem(folder), LengthDistribution::Fixed(64), output);
+    let mut class = ClassPlan::synthetic(&file_stem(folder), LengthDistribution::Fixed(64), output);
     class.images = Some(ImagesPlan::captioned(folder));
     WorkloadPlan::new(class)
 }
@@ -181,14 +185,14 @@ fn captioned(folder: &str, output: Option<LengthDistribution>) -> WorkloadPlan {
 const CAPTION_ANSWER: u32 = 100;
 
 /// The name of a file without folder and extension.
-fn stem(file: &str) -> String {
+fn file_stem(file: &str) -> String {
     let name = Path::new(file).file_stem().and_then(|name| name.to_str()).unwrap_or("file");
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let plain: String = name.chars().filter(is_plain).take(40).collect();
     if plain.is_empty() { "file".to_owned() } else { plain }
 }
 
-fn trace(file: &str, args: &TraceArgs) -> TracePlan {
+fn trace_plan(file: &str, args: &TraceArgs) -> TracePlan {
     TracePlan {
         file: file.to_owned(),
         format: args.trace_format.clone(),
@@ -196,11 +200,11 @@ fn trace(file: &str, args: &TraceArgs) -> TracePlan {
         length_s: args.trace_length.map(|time| time.as_secs_f64()),
         block_tokens: args.block_tokens,
         sha256: None,
-        log: args.log.plan(),
+        log: args.log.to_plan(),
     }
 }
 
-fn dataset(file: &str, data: &DataArgs, args: &WorkloadArgs) -> DatasetPlan {
+fn dataset_plan(file: &str, data: &DataArgs, args: &WorkloadArgs) -> DatasetPlan {
     // What vLLM leaves out of ShareGPT.
     let usual = |limit: u32| data.filter_lengths.then_some(limit);
     let session = &args.session;
@@ -223,12 +227,12 @@ fn dataset(file: &str, data: &DataArgs, args: &WorkloadArgs) -> DatasetPlan {
             None => Some(1),
         },
         think: session.turn_pause,
-        history: history(session.history),
+        history: history_or_default(session.history),
         sha256: None,
     }
 }
 
-fn history(asked: Option<HistoryName>) -> History {
+fn history_or_default(asked: Option<HistoryName>) -> History {
     match asked {
         Some(HistoryName::Dataset) => History::Dataset,
         Some(HistoryName::Server) | None => History::Server,
@@ -256,8 +260,8 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
         ));
     }
     if args.data.dataset.is_some() {
-        refuse_unused_of_data(asked)?;
-    } else if is_about_data(&args.data) {
+        refuse_unused_session_flags(asked)?;
+    } else if has_data_flags(&args.data) {
         return Err(Failed::usage("a flag for datasets is given without a dataset")
             .hint("name one with --dataset"));
     }
@@ -266,7 +270,7 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
         || trace.trace_start.is_some()
         || trace.trace_length.is_some()
         || trace.block_tokens.is_some()
-        || !trace.log.plan().is_default();
+        || !trace.log.to_plan().is_default();
     if of_trace && trace.trace.is_none() {
         return Err(Failed::usage("a flag for traces is given without a trace")
             .hint("name one with --trace"));
@@ -303,7 +307,7 @@ fn refuse_unused(plan: &WorkloadPlan, args: &WorkloadArgs) -> Result<(), Failed>
     Ok(())
 }
 
-fn is_about_data(data: &DataArgs) -> bool {
+fn has_data_flags(data: &DataArgs) -> bool {
     let limits = [data.min_input, data.max_input, data.min_output, data.max_total];
     let names = [&data.dataset_format, &data.prompt_column, &data.output_column];
     limits.iter().any(Option::is_some)
@@ -313,7 +317,7 @@ fn is_about_data(data: &DataArgs) -> bool {
         || data.filter_lengths
 }
 
-fn refuse_unused_of_data(asked: &SessionArgs) -> Result<(), Failed> {
+fn refuse_unused_session_flags(asked: &SessionArgs) -> Result<(), Failed> {
     if !matches!(asked.turns, None | Some(LengthDistribution::Fixed(_))) {
         return Err(Failed::usage("the conversations of a dataset have their own turns")
             .hint("--turns N plays at most N of them"));
@@ -329,31 +333,31 @@ fn refuse_unused_of_data(asked: &SessionArgs) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Changes a class as single flags ask.
-fn overlay(class: &mut ClassPlan, args: &WorkloadArgs) -> Result<(), Failed> {
+/// Changes a class by the flags that were typed.
+fn apply_flags(class: &mut ClassPlan, args: &WorkloadArgs) -> Result<(), Failed> {
     if let SourcePlan::Synthetic { input, output } = &mut class.source {
         *input = args.input_tokens.unwrap_or(*input);
         *output = args.max_tokens.unwrap_or(*output);
     }
     if !matches!(class.source, SourcePlan::Dataset(_) | SourcePlan::Trace(_)) {
-        class.session = session(class.session.take(), &args.session);
+        class.session = session_plan(class.session.take(), &args.session);
     }
-    match prefix(&args.shape)? {
+    match prefix_plan(&args.shape)? {
         Some(prefix) => class.prefix = Some(prefix),
         // What was said outright undoes what a file says.
         None if args.shape.cache.is_some() => class.prefix = None,
         None => {}
     }
-    if let Some(images) = images(&args.shape)? {
+    if let Some(images) = images_plan(&args.shape)? {
         class.images = Some(images);
     }
-    if let Some(structured) = structured(&args.shape)? {
+    if let Some(structured) = structured_plan(&args.shape)? {
         class.structured = Some(structured);
     }
     Ok(())
 }
 
-fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Option<SessionPlan> {
+fn session_plan(preset: Option<SessionPlan>, args: &SessionArgs) -> Option<SessionPlan> {
     let has_tools = args.tool_calls.is_some() || args.fan_out.is_some();
     let base = preset.or_else(|| {
         (args.turns.is_some() || has_tools).then_some(SessionPlan {
@@ -387,12 +391,12 @@ fn session(preset: Option<SessionPlan>, args: &SessionArgs) -> Option<SessionPla
         turns: args.turns.unwrap_or(base.turns),
         think: args.turn_pause.unwrap_or(base.think),
         turn_input: args.turn_input.or(base.turn_input),
-        history: args.history.map_or(base.history, |asked| history(Some(asked))),
+        history: args.history.map_or(base.history, |asked| history_or_default(Some(asked))),
         tools,
     })
 }
 
-fn prefix(args: &ShapeArgs) -> Result<Option<PrefixPlan>, Failed> {
+fn prefix_plan(args: &ShapeArgs) -> Result<Option<PrefixPlan>, Failed> {
     let shared = match args.cache.as_deref() {
         None => args.prefix_tokens.map(|tokens| SharedPlan::Groups {
             groups: args.prefix_groups.unwrap_or(1),
@@ -411,7 +415,7 @@ fn prefix(args: &ShapeArgs) -> Result<Option<PrefixPlan>, Failed> {
     Ok(is_shaped.then_some(PrefixPlan { system_tokens, shared }))
 }
 
-fn images(args: &ShapeArgs) -> Result<Option<ImagesPlan>, Failed> {
+fn images_plan(args: &ShapeArgs) -> Result<Option<ImagesPlan>, Failed> {
     let text = match (&args.images, &args.image_dir) {
         (None, None) => return Ok(None),
         (Some(text), _) => text.as_str(),
@@ -425,11 +429,11 @@ fn images(args: &ShapeArgs) -> Result<Option<ImagesPlan>, Failed> {
     })
 }
 
-fn structured(args: &ShapeArgs) -> Result<Option<StructuredPlan>, Failed> {
+fn structured_plan(args: &ShapeArgs) -> Result<Option<StructuredPlan>, Failed> {
     let Some(text) = &args.structured else { return Ok(None) };
     let (kind, share) = text.split_once(':').unwrap_or((text, "100%"));
     let is_known = matches!(kind, "json" | "regex" | "choice" | "grammar");
-    let share = weight(share).filter(|share| is_known && *share <= 1.0).ok_or_else(|| {
+    let share = parse_weight(share).filter(|share| is_known && *share <= 1.0).ok_or_else(|| {
         Failed::usage(format!("`{text}` is not a constraint on answers"))
             .hint("write json, regex, choice, or grammar, optionally with a share, as in json:50%")
     })?;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use goodput_record::Artifact;
-use goodput_report::plain;
+use goodput_report::escape_control;
 
-use super::write::replace;
+use super::write::replace_file;
 use crate::error::Failed;
 use crate::output;
 
@@ -15,18 +15,18 @@ use crate::output;
 const NAME: &str = "report.html";
 
 /// Writes the page, says where, and starts a browser if there is a display.
-pub(super) fn show(artifact: &Artifact, to: Option<&Path>, page: &str) -> Result<(), Failed> {
+pub(super) fn show_page(artifact: &Artifact, to: Option<&Path>, page: &str) -> Result<(), Failed> {
     let path = to.map_or_else(|| artifact.path().join(NAME), PathBuf::from);
-    replace(&path, page.as_bytes())
+    replace_file(&path, page.as_bytes())
         .map_err(|failed| failed.hint("name another file with --output FILE"))?;
-    output::data(format!("{}\n", plain(&path.display().to_string())).as_bytes())?;
-    match program() {
-        Some(program) if start(&program, &path) => {}
-        Some(program) => output::note(&format!(
+    output::print_data(format!("{}\n", escape_control(&path.display().to_string())).as_bytes())?;
+    match browser_program() {
+        Some(program) if start_browser(&program, &path) => {}
+        Some(program) => output::print_note(&format!(
             "note: cannot start `{}`; open the file yourself, or set BROWSER to a program",
-            plain(&program)
+            escape_control(&program)
         )),
-        None => output::note(
+        None => output::print_note(
             "note: this machine has no display; copy the file, or run `goodput ui`, which shows \
              results in a browser on another machine",
         ),
@@ -34,8 +34,8 @@ pub(super) fn show(artifact: &Artifact, to: Option<&Path>, page: &str) -> Result
     Ok(())
 }
 
-/// What opens a page here; none without a display.
-fn program() -> Option<String> {
+/// The program that opens a page on this system; none without a display.
+fn browser_program() -> Option<String> {
     let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(browser) = set("BROWSER") {
         return Some(browser);
@@ -46,8 +46,8 @@ fn program() -> Option<String> {
     set("WAYLAND_DISPLAY").or_else(|| set("DISPLAY")).map(|_| "xdg-open".to_owned())
 }
 
-/// Whether the program could be started. It goes on after this process has ended.
-fn start(program: &str, path: &Path) -> bool {
+/// Starts the program, which may outlive this process. Returns whether that worked.
+fn start_browser(program: &str, path: &Path) -> bool {
     // A path that begins with a dash is not an option.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let null = || Stdio::null();

@@ -12,7 +12,7 @@ use goodput_report::{
 };
 use goodput_stats::{Repeats, Summary};
 
-use super::write::replace;
+use super::write::replace_file;
 use crate::error::Failed;
 use crate::output;
 use crate::printer::Printer;
@@ -20,50 +20,50 @@ use crate::printer::Printer;
 /// What a page is called in its folder.
 pub(crate) const PAGE: &str = "report.html";
 
-/// Leaves the page of a run that is over.
-pub(crate) fn keep_run(folder: &Path, summary: &Summary) {
+/// Writes the page of a completed run into its folder.
+pub(crate) fn write_run_page(folder: &Path, summary: &Summary) {
     let page = RunFolder::open(folder)
         .map_err(|error| Failed::usage(error.to_string()))
         .and_then(|run| run_details(&run, summary, &SloQuestion::default()))
         .map(|found| run_html(&RunView::new(summary, &found)));
-    keep(folder, page);
+    write_page(folder, page);
 }
 
-/// The same of several runs of one plan.
-pub(crate) fn keep_repeats(folder: &Path, found: &Repeats) {
-    keep(folder, Ok(repeats_html(found)));
+/// Writes the page of several runs of one plan.
+pub(crate) fn write_repeats_page(folder: &Path, found: &Repeats) {
+    write_page(folder, Ok(repeats_html(found)));
 }
 
-/// The same of a sweep.
-pub(crate) fn keep_sweep(folder: &Path, summary: &SweepSummary) {
+/// Writes the page of a sweep.
+pub(crate) fn write_sweep_page(folder: &Path, summary: &SweepSummary) {
     if let Some(sweep) = CampaignFolder::open(Campaign::Sweep, folder) {
         let found = sweep_details(&sweep, summary, &Printer::new(false));
-        keep(folder, Ok(sweep_html(&SweepView::new(summary, &found))));
+        write_page(folder, Ok(sweep_html(&SweepView::new(summary, &found))));
     }
 }
 
-/// The same of sweeps under several configurations.
-pub(crate) fn keep_sweeps(folder: &Path, sweeps: &Sweeps) {
-    keep(folder, Ok(sweeps_html(sweeps)));
+/// Writes the page of sweeps under several configurations.
+pub(crate) fn write_sweeps_page(folder: &Path, sweeps: &Sweeps) {
+    write_page(folder, Ok(sweeps_html(sweeps)));
 }
 
-/// The same of a comparison or a shadow.
-pub(crate) fn keep_comparison(folder: &Path, comparison: &Comparison) {
+/// Writes the page of a comparison or a shadow.
+pub(crate) fn write_comparison_page(folder: &Path, comparison: &Comparison) {
     let found = comparison_details(folder, comparison);
-    keep(folder, Ok(compare_html(CompareView::new(comparison, &found))));
+    write_page(folder, Ok(compare_html(CompareView::new(comparison, &found))));
 }
 
 /// A page that cannot be written must not spoil a result: it can be made again.
-fn keep(folder: &Path, page: Result<String, Failed>) {
+fn write_page(folder: &Path, page: Result<String, Failed>) {
     let path = folder.join(PAGE);
     let kept = page.and_then(|page| {
         // A link in a folder of results would lead out of it.
         goodput_files::check_inside(&path).map_err(|error| {
             Failed::usage(format!("cannot write `{}`: {error}", path.display()))
         })?;
-        replace(&path, page.as_bytes())
+        replace_file(&path, page.as_bytes())
     });
     if let Err(failed) = kept {
-        output::note(&format!("warning: no page: {failed}"));
+        output::print_note(&format!("warning: no page: {failed}"));
     }
 }

@@ -10,15 +10,15 @@ use crate::error::Failed;
 use crate::output;
 
 /// A page to this file or to stdout.
-pub(super) fn text(to: Option<&Path>, text: &str) -> Result<(), Failed> {
+pub(super) fn write_text(to: Option<&Path>, text: &str) -> Result<(), Failed> {
     match to {
-        Some(path) => replace(path, text.as_bytes()),
-        None => output::data(text.as_bytes()),
+        Some(path) => replace_file(path, text.as_bytes()),
+        None => output::print_data(text.as_bytes()),
     }
 }
 
 /// Writes a file whole or not at all. What is not a file, such as `/dev/stdout`, is written to.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failed> {
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), Failed> {
     let refused = |why: String| Failed::usage(format!("cannot write `{}`: {why}", path.display()));
     if path.is_dir() {
         return Err(refused("it is a folder".to_owned()).hint("name a file in it"));
@@ -33,7 +33,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failed> {
 }
 
 /// An export to this file or to stdout, as it is made.
-pub(super) fn place(
+pub(super) fn write_export(
     to: Option<&Path>,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), ExchangeError>,
 ) -> Result<(), Failed> {

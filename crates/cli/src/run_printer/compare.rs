@@ -13,23 +13,25 @@ impl RunPrinter {
     pub(super) fn show_comparison(&self, progress: &CompareProgress<'_>) {
         match *progress {
             CompareProgress::Saved(folder, comparison) => {
-                self.warn_of(
+                self.warn_on_error(
                     folder.write_report(&goodput_report::compare_text(comparison, Detail::Full)),
                 );
                 if comparison.comparison.state != CompareState::Unfinished {
-                    report::keep_comparison(folder.path(), comparison);
+                    report::write_comparison_page(folder.path(), comparison);
                 }
             }
             CompareProgress::Blocks { comparison, left_s, is_new } => {
                 self.show_blocks(comparison, left_s, is_new);
             }
             _ if self.notes.quiet => {}
-            CompareProgress::Floor(floor) => self.say(&goodput_report::compare_floor(floor)),
+            CompareProgress::Floor(floor) => {
+                self.print_line(&goodput_report::noise_floor_text(floor));
+            }
             CompareProgress::Estimated { design, next_look_s, most_s } => {
-                self.say(&goodput_report::compare_before(design, next_look_s, most_s));
+                self.print_line(&goodput_report::compare_estimate(design, next_look_s, most_s));
             }
             CompareProgress::TargetFailed(failed) => {
-                self.say(&format!("warning: {}", failed.lines()));
+                self.print_line(&format!("warning: {}", failed.lines()));
             }
         }
     }
@@ -38,9 +40,9 @@ impl RunPrinter {
         // The screen of a search shows its curve.
         let is_search = comparison.design.quantity == Quantity::Goodput;
         match self.progress.get().and_then(Progress::screen).filter(|_| !is_search) {
-            Some(screen) => screen.compare(comparison, left_s),
+            Some(screen) => screen.set_comparison(comparison, left_s),
             None if is_new && !self.notes.quiet => {
-                self.say(&goodput_report::compare_step(comparison, left_s));
+                self.print_line(&goodput_report::compare_block_line(comparison, left_s));
             }
             None => {}
         }

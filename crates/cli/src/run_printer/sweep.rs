@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goodput_campaign::sweep::SweepState;
-use goodput_lab::{SweepProgress, SweepSoFar, left_in_words};
+use goodput_lab::{SweepProgress, SweepSoFar, time_left_text};
 use goodput_record::FolderError;
 
 use super::RunPrinter;
@@ -18,7 +18,7 @@ pub(super) struct Drawn(AtomicUsize);
 
 impl Drawn {
     /// Something stands below it now: it is not drawn over any more.
-    pub(super) fn leave(&self) {
+    pub(super) fn stop_redrawing(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
@@ -36,29 +36,29 @@ impl RunPrinter {
     pub(super) fn show_sweep(&self, progress: &SweepProgress<'_>) {
         match *progress {
             SweepProgress::ConfigurationFailed(failed) => {
-                self.say(&format!("warning: {}", failed.lines()));
+                self.print_line(&format!("warning: {}", failed.lines()));
             }
             SweepProgress::Saved(folder, summary) => {
-                self.warn_of(folder.write_report(&goodput_report::sweep_text(
+                self.warn_on_error(folder.write_report(&goodput_report::sweep_text(
                     summary,
                     goodput_report::Detail::Full,
                 )));
                 if summary.sweep.state != SweepState::Unfinished {
-                    report::keep_sweep(folder.path(), summary);
+                    report::write_sweep_page(folder.path(), summary);
                 }
             }
             SweepProgress::AllSaved(folder, sweeps) => {
-                self.warn_of(folder.write_report(&goodput_report::sweeps_text(
+                self.warn_on_error(folder.write_report(&goodput_report::sweeps_text(
                     sweeps,
                     goodput_report::Detail::Full,
                 )));
             }
             SweepProgress::Configuration { number, of, name } if !self.notes.quiet => {
-                let name = goodput_report::plain(name);
-                self.say(&format!("\nconfiguration {number} of {of}: {name}"));
+                let name = goodput_report::escape_control(name);
+                self.print_line(&format!("\nconfiguration {number} of {of}: {name}"));
             }
             SweepProgress::Estimated(estimate) if !self.notes.quiet => {
-                output::note(&goodput_report::sweep_before(estimate));
+                output::print_note(&goodput_report::sweep_estimate(estimate));
             }
             SweepProgress::Points(view) => self.show_points(&view),
             SweepProgress::Configuration { .. } | SweepProgress::Estimated(_) => {}
@@ -68,26 +68,26 @@ impl RunPrinter {
     fn show_points(&self, view: &SweepSoFar<'_>) {
         let SweepSoFar { plan, points, answer, left, is_new } = *view;
         match (self.progress.get(), points.last().filter(|_| is_new)) {
-            (Some(Progress::Screen(screen)), _) => screen.sweep(points, plan, answer, left),
+            (Some(Progress::Screen(screen)), _) => screen.set_sweep(points, plan, answer, left),
             (Some(Progress::Lines), Some(last)) => {
                 // Near the end the search decides how many there are.
                 let known = left.filter(|left| left.points > 1);
                 let of = known.map(|left| last.point.ask.number + left.points);
-                output::note(&goodput_report::sweep_step(last, of));
+                output::print_note(&goodput_report::sweep_point_line(last, of));
             }
             (Some(Progress::Line), Some(_)) => {
-                let left = left.map(|left| left_in_words((left.seconds, left.most_seconds)));
+                let left = left.map(|left| time_left_text((left.seconds, left.most_seconds)));
                 let left = left.unwrap_or_default();
-                self.drawn.draw(&goodput_report::sweep_live(points, plan, answer, &left));
+                self.drawn.draw(&goodput_report::sweep_progress_page(points, plan, answer, &left));
             }
             _ => {}
         }
     }
 
     /// A page that could not be written must not end what it is about.
-    pub(super) fn warn_of(&self, outcome: Result<(), FolderError>) {
+    pub(super) fn warn_on_error(&self, outcome: Result<(), FolderError>) {
         if let Err(error) = outcome {
-            self.say(&format!("warning: {error}"));
+            self.print_line(&format!("warning: {error}"));
         }
     }
 }

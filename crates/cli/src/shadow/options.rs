@@ -1,24 +1,24 @@
-//! What was typed, as a shadow needs it.
+//! Builds the settings of a shadow from the flags.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_campaign::compare::{Gate, Side};
 use goodput_campaign::shadow::{PairSettings, can_judge};
-use goodput_live::shadow::{ShadowPlan, percent};
+use goodput_live::shadow::{ShadowPlan, percent_text};
 use goodput_live::{By, Caps, HeadRules, Limits, MirrorSettings, Rules, StopAt, Upstream};
 
 use crate::args::{ByName, CandidateArgs, ShadowArgs};
 use crate::error::Failed;
 use crate::printer::Printer;
-use goodput_lab::compare::gates::read as read_gates;
+use goodput_lab::compare::gates::parse_gates as read_gates;
 use goodput_lab::host;
 
 /// Probability of a wrong verdict about any of the tested figures.
 const ALPHA: f64 = 0.05;
 
-/// What was asked, without secrets: values of headers and of queries are left out.
-pub(super) fn plan(
+/// The plan of the shadow without secrets: values of headers and queries are left out.
+pub(super) fn shadow_plan(
     args: &ShadowArgs,
     [primary, candidate]: [&Upstream; 2],
 ) -> Result<ShadowPlan, Failed> {
@@ -34,13 +34,13 @@ pub(super) fn plan(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: host::timestamp(),
         share: choice.share,
-        flags: flags(args),
+        flags: public_flags(args),
         pairs: PairSettings {
             block_s: verdict.block.as_secs_f64(),
             block_pairs: verdict.block_pairs,
             margin: verdict.margin,
             alpha: ALPHA,
-            gates: gates(&verdict.gate)?,
+            gates: parse_gates(&verdict.gate)?,
         },
         sides: [
             side("primary", primary, &None),
@@ -50,7 +50,7 @@ pub(super) fn plan(
 }
 
 /// The gates; each must be one that live traffic can decide.
-fn gates(texts: &[String]) -> Result<Vec<Gate>, Failed> {
+fn parse_gates(texts: &[String]) -> Result<Vec<Gate>, Failed> {
     const HINT: &str = "write --gate 'p99 ttft < +5%, errors < +1%'";
     let gates = read_gates(texts, &Printer::new(false)).map_err(|failed| failed.hint(HINT))?;
     match gates.iter().find(|gate| !can_judge(gate)) {
@@ -63,8 +63,8 @@ fn gates(texts: &[String]) -> Result<Vec<Gate>, Failed> {
     }
 }
 
-/// What else was typed, flag by flag, without values that may be secret.
-fn flags(args: &ShadowArgs) -> BTreeMap<String, String> {
+/// The other flags that were typed, without values that may be secret.
+fn public_flags(args: &ShadowArgs) -> BTreeMap<String, String> {
     let (choice, tried) = (&args.choice, &args.candidate_args);
     let by = match choice.by {
         ByName::Conversation => "conversation",
@@ -92,7 +92,7 @@ fn flags(args: &ShadowArgs) -> BTreeMap<String, String> {
         ("max-rate", tried.max_rate.map_or_else(String::new, |rate| rate.to_string())),
         ("max-queue", tried.max_queue.to_string()),
         ("candidate-timeout", time(tried.candidate_timeout)),
-        ("stop-at-errors", percent(tried.stop_at_errors)),
+        ("stop-at-errors", percent_text(tried.stop_at_errors)),
         ("retry-after", time(tried.retry_after)),
         ("similarity", args.verdict.similarity.to_string()),
         ("duration", args.duration.map_or_else(String::new, time)),
@@ -103,8 +103,11 @@ fn flags(args: &ShadowArgs) -> BTreeMap<String, String> {
     said.map(|(flag, value)| (flag.to_owned(), value)).collect()
 }
 
-/// How the mirror is to be.
-pub(super) fn mirror(args: &ShadowArgs, candidate: Upstream) -> Result<MirrorSettings, Failed> {
+/// The settings of the mirror.
+pub(super) fn mirror_settings(
+    args: &ShadowArgs,
+    candidate: Upstream,
+) -> Result<MirrorSettings, Failed> {
     let (choice, tried) = (&args.choice, &args.candidate_args);
     Ok(MirrorSettings {
         candidate,
@@ -122,7 +125,7 @@ pub(super) fn mirror(args: &ShadowArgs, candidate: Upstream) -> Result<MirrorSet
             not_paths: choice.not_path.clone(),
         },
         model: tried.candidate_model.clone(),
-        head: head(tried)?,
+        head: head_rules(tried)?,
         caps: Caps {
             queue: tried.max_queue as usize,
             in_flight: tried.max_in_flight as usize,
@@ -140,7 +143,7 @@ pub(super) fn mirror(args: &ShadowArgs, candidate: Upstream) -> Result<MirrorSet
     })
 }
 
-fn head(args: &CandidateArgs) -> Result<HeadRules, Failed> {
+fn head_rules(args: &CandidateArgs) -> Result<HeadRules, Failed> {
     let mut head = HeadRules::new(args.forward_credentials);
     for line in &args.candidate_header {
         let Some((name, value)) = line.split_once(':') else {
@@ -158,10 +161,10 @@ fn head(args: &CandidateArgs) -> Result<HeadRules, Failed> {
         head.add("authorization", &format!("Bearer {}", key.trim())).map_err(Failed::usage)?;
     }
     for name in &args.forward_header {
-        head.let_pass(name).map_err(|why| {
+        head.allow_header(name).map_err(|why| {
             let failed = Failed::usage(why);
             // Not of what nothing lets pass.
-            let would_pass = HeadRules::new(true).let_pass(name).is_ok();
+            let would_pass = HeadRules::new(true).allow_header(name).is_ok();
             if would_pass {
                 failed.hint("add --forward-credentials to send clients' credentials")
             } else {
@@ -188,7 +191,7 @@ mod tests {
     fn nothing_is_recommended_that_would_be_refused() {
         let refused = |name: &str| {
             let typed = Typed::parse_from(["goodput", "--forward-header", name]);
-            format!("{:?}", head(&typed.own).unwrap_err())
+            format!("{:?}", head_rules(&typed.own).unwrap_err())
         };
         assert!(refused("x-session-id").contains("--forward-credentials"));
         for never in ["cookie", "host", "a b"] {
@@ -198,7 +201,7 @@ mod tests {
 
     #[test]
     fn gates_that_live_traffic_cannot_tell_are_refused() {
-        let read = |text: &str| gates(&[text.to_owned()]);
+        let read = |text: &str| parse_gates(&[text.to_owned()]);
         let told =
             read("p99 ttft < +5%, p50 tpot < +5%, p90 itl < +5%, p99.9 e2e < +5%, errors < +1%");
         assert_eq!(told.unwrap().len(), 5);

@@ -8,7 +8,7 @@ use goodput_model::{Nanos, RequestRecord, SloQuestion};
 use goodput_testkit::RecordBuilder;
 
 use super::*;
-use goodput_live::shadow::read;
+use goodput_live::shadow::read_shadow;
 
 fn record(at: Nanos, ttft: Nanos) -> RequestRecord {
     let tokens = (0..8).map(|k| at + ttft + Nanos(k * 100_333));
@@ -43,9 +43,9 @@ fn what_is_read_from_a_folder_is_what_was_written_there() {
     let facts = CompareFacts { state: CompareState::Interrupted, ..CompareFacts::default() };
     let shadow = ShadowFacts { share: 0.05, ..ShadowFacts::default() };
     let comparison = store.finish(facts, &shadow);
-    report::keep_comparison(&path, &comparison);
-    let read = read(&path).unwrap().unwrap();
-    assert_eq!(report::json(&read), std::fs::read_to_string(path.join("summary.json")).unwrap());
+    report::write_comparison_page(&path, &comparison);
+    let read = read_shadow(&path).unwrap().unwrap();
+    assert_eq!(report::to_json(&read), std::fs::read_to_string(path.join("summary.json")).unwrap());
     let html = std::fs::read_to_string(path.join("report.html")).unwrap();
     assert!(html.contains("Live traffic") && html.contains("max-concurrency"));
     assert_eq!(html, report::browser_page(&path, &SloQuestion::default()).unwrap());

@@ -11,15 +11,15 @@ use goodput_live::shadow::ShadowFigures;
 use goodput_live::{ConnectionLimit, LiveObserver, MirrorStanding, ObserverCommand};
 use goodput_model::MetricsFormat;
 use goodput_monitor::Ticker;
-use goodput_monitor::traffic::{ShadowProgress, standing_in_words};
-use goodput_report::plain;
+use goodput_monitor::traffic::{ShadowProgress, standing_text};
+use goodput_report::escape_control;
 
 use crate::args::ShadowArgs;
 use crate::screen::{Progress, Screen};
 use crate::signals::Signals;
 use crate::{live, output, terminal};
 
-/// Hears of a shadow, and shows it.
+/// Shows the progress of a shadow.
 pub(super) struct ShadowView {
     ticker: Mutex<Ticker>,
     screen: Option<Screen>,
@@ -31,13 +31,13 @@ pub(super) struct ShadowView {
     progress: ShadowProgress,
 }
 
-/// What passes.
+/// Traffic that passes through the proxy.
 struct PassingTraffic {
     figures: Arc<ShadowFigures>,
     told: Mutex<TrafficNotes>,
 }
 
-/// What was said of the traffic.
+/// Notes about the traffic.
 struct TrafficNotes {
     connections: ConnectionLimit,
     standing: MirrorStanding,
@@ -48,9 +48,9 @@ impl ShadowView {
         let signals = Signals::default();
         let (how, quiet) = (args.shown.screen, args.shown.quiet);
         let progress = Progress::new(how, quiet, "shadow", &signals);
-        let ticker = Ticker::of_line(quiet, progress.is_rewritten(), output::note);
+        let ticker = Ticker::for_line(quiet, progress.rewrites_line(), output::print_note);
         let screen = progress.screen().cloned();
-        let ticker = if screen.is_some() { ticker.behind_screen() } else { ticker };
+        let ticker = if screen.is_some() { ticker.hidden_by_screen() } else { ticker };
         Self {
             ticker: Mutex::new(ticker),
             screen,
@@ -62,7 +62,7 @@ impl ShadowView {
         }
     }
 
-    /// From now on these figures are shown.
+    /// Shows these figures from now on.
     pub(super) fn follow(&self, args: &ShadowArgs, figures: &Arc<ShadowFigures>) {
         let connections = ConnectionLimit::new(args.proxy.max_connections, &figures.proxy);
         let told = Mutex::new(TrafficNotes { connections, standing: MirrorStanding::Going });
@@ -75,7 +75,7 @@ impl ShadowView {
 
     /// The page of metrics as it is now.
     pub(super) fn page(&self, figures: &ShadowFigures, format: MetricsFormat) -> String {
-        self.progress.page(figures, format)
+        self.progress.metrics_page(figures, format)
     }
 
     /// A key of the screen stops it like a signal, once.
@@ -87,10 +87,10 @@ impl ShadowView {
         }
     }
 
-    fn show(&self, figures: &ShadowFigures) {
-        let text = self.progress.line(figures);
+    fn show_traffic(&self, figures: &ShadowFigures) {
+        let text = self.progress.progress_line(figures);
         if let Some(screen) = &self.screen
-            && screen.show_traffic(text.clone(), self.progress.run(figures))
+            && screen.show_traffic(text.clone(), self.progress.live_view(figures))
         {
             return;
         }
@@ -104,15 +104,15 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl LiveObserver for ShadowView {
     fn note(&self, text: &str) {
-        self.ticker().say(&plain(text));
+        self.ticker().print(&escape_control(text));
     }
 
     fn warn(&self, text: &str) {
-        self.ticker().note(&plain(text));
+        self.ticker().print_always(&escape_control(text));
     }
 
     fn listening(&self, address: SocketAddr, is_encrypted: bool) {
-        live::say_listening(address, is_encrypted);
+        live::print_listening(address, is_encrypted);
     }
 
     fn tick(&self) {
@@ -121,14 +121,14 @@ impl LiveObserver for ShadowView {
         let mut told = lock(told);
         let standing = figures.mirror.standing();
         if std::mem::replace(&mut told.standing, standing) != standing {
-            self.ticker().note(standing_in_words(standing));
+            self.ticker().print_always(standing_text(standing));
         }
         let is_due = self.ticker().is_due();
         if is_due {
-            self.show(figures);
+            self.show_traffic(figures);
         }
-        if let Some(news) = told.connections.news() {
-            self.ticker().note(&news);
+        if let Some(news) = told.connections.first_warning() {
+            self.ticker().print_always(&news);
         }
     }
 
@@ -136,20 +136,20 @@ impl LiveObserver for ShadowView {
         self.progress.add(pair);
     }
 
-    fn so_far(&self, comparison: &Arc<Comparison>) {
+    fn comparison_so_far(&self, comparison: &Arc<Comparison>) {
         if let Some(screen) = &self.screen {
-            screen.compare(comparison, 0.0);
+            screen.set_comparison(comparison, 0.0);
         }
         self.progress.set_comparison(comparison);
     }
 
-    fn passed(&self) {
-        terminal::close();
-        self.ticker().wipe();
+    fn passing_ended(&self) {
+        terminal::close_screen();
+        self.ticker().clear();
         let words =
-            self.traffic.get().and_then(|traffic| lock(&traffic.told).connections.in_words());
+            self.traffic.get().and_then(|traffic| lock(&traffic.told).connections.closed_text());
         if let Some(words) = words {
-            self.ticker().note(&words);
+            self.ticker().print_always(&words);
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use goodput_campaign::sweep::{Axis, Effort, SweepPlan, settled, spaced};
+use goodput_campaign::sweep::{Axis, Effort, SweepPlan, geometric_levels, sorted_levels};
 use goodput_lab::FolderCommands;
 use goodput_lab::serve::Command;
-use goodput_lab::sweep::{ServerRequest, SweepRequest, promise};
+use goodput_lab::sweep::{ServerRequest, SweepRequest, set_default_attainment};
 use goodput_model::{LoadExtent, Plan, Rate};
 
 use crate::args::{AxisName, LevelArgs, LoadArgs, PointArgs, SloArgs, SweepArgs};
@@ -17,13 +17,13 @@ use crate::plan::{self, Flags};
 /// What was typed.
 pub(super) fn from_flags(args: &SweepArgs) -> Result<SweepRequest, Failed> {
     let is_demo = args.target.as_deref() == Some(BARE);
-    let target = args.target.as_deref().map(target);
+    let target = args.target.as_deref().map(sweep_target);
     let mut workload = args.workload.clone();
     if is_demo && !explicit_flags::is_typed("workload") {
         SHORT_ANSWERS.clone_into(&mut workload.workload);
     }
-    let slo = promised(args);
-    let load = load(&args.point);
+    let slo = slo_or_default(args);
+    let load = load_args(&args.point);
     let flags = Flags {
         target: target.as_deref(),
         load: &load,
@@ -32,9 +32,9 @@ pub(super) fn from_flags(args: &SweepArgs) -> Result<SweepRequest, Failed> {
         endpoint: &args.endpoint,
         output: &args.output,
     };
-    let mut plan = plan::from_flags(&flags)?;
-    promise(&mut plan.measure);
-    let sweep = sweep(&args.levels, &args.point, is_demo, &plan)?;
+    let mut plan = plan::plan_from_flags(&flags)?;
+    set_default_attainment(&mut plan.measure);
+    let sweep = sweep_plan(&args.levels, &args.point, is_demo, &plan)?;
     let serve = args.serve.serve.as_ref().map(|command| ServerRequest {
         command: command.clone(),
         timeout_s: args.serve.serve_timeout.as_secs_f64(),
@@ -51,13 +51,14 @@ pub(super) fn from_flags(args: &SweepArgs) -> Result<SweepRequest, Failed> {
 }
 
 /// What the folder at `path` would run: the server's command, and the values in it.
-pub(super) fn commands(
+pub(super) fn folder_commands(
     request: &SweepRequest,
     path: &Path,
     args: &SweepArgs,
 ) -> Result<FolderCommands, Failed> {
     let command = request.serve.as_ref().map(|serve| &serve.command);
-    let names = command.map(|text| Command::names(text)).transpose()?.unwrap_or_default();
+    let names =
+        command.map(|text| Command::placeholder_names(text)).transpose()?.unwrap_or_default();
     let is_value =
         |text: &&String| text.split_once('=').is_some_and(|(name, _)| names.contains(name.trim()));
     let flags = |command: Option<&String>, vary: Vec<&String>| -> Vec<_> {
@@ -77,12 +78,12 @@ const BARE: &str = "mock";
 const SHORT_ANSWERS: &str = "short_chat";
 
 /// For a sweep the plain mock is the profile that is made for it.
-pub(super) fn target(typed: &str) -> String {
+pub(super) fn sweep_target(typed: &str) -> String {
     if typed == BARE { "mock:light".to_owned() } else { typed.to_owned() }
 }
 
 /// Without a word about it, users were promised what the preset says.
-fn promised(args: &SweepArgs) -> SloArgs {
+fn slo_or_default(args: &SweepArgs) -> SloArgs {
     let mut slo = args.slo.clone();
     if slo.slo.is_none() && slo.goodput.is_empty() && !args.levels.no_search {
         slo.slo = Some("interactive".to_owned());
@@ -91,7 +92,7 @@ fn promised(args: &SweepArgs) -> SloArgs {
 }
 
 /// Load flags as `run` has them; the rate stands for the levels to come.
-fn load(args: &PointArgs) -> LoadArgs {
+fn load_args(args: &PointArgs) -> LoadArgs {
     LoadArgs {
         rate: Some(Rate::PerSecond(1.0)),
         arrivals: args.arrivals,
@@ -112,7 +113,7 @@ fn load(args: &PointArgs) -> LoadArgs {
     }
 }
 
-fn sweep(
+fn sweep_plan(
     levels: &LevelArgs,
     point: &PointArgs,
     is_demo: bool,
@@ -173,9 +174,9 @@ fn given_levels(levels: &LevelArgs, axis: Axis) -> Result<Vec<f64>, Failed> {
             let message = format!("--from {from} is not below --to {to}");
             return Err(Failed::usage(message).hint("write --from 1 --to 50 --points 12"));
         }
-        given.extend(spaced(from, to, levels.points.unwrap_or(0)));
+        given.extend(geometric_levels(from, to, levels.points.unwrap_or(0)));
     }
-    Ok(settled(axis, &given, levels.points.is_some()))
+    Ok(sorted_levels(axis, &given, levels.points.is_some()))
 }
 
 #[cfg(test)]

@@ -312,7 +312,7 @@ fn the_same_seed_sends_the_same_bytes_and_a_plan_repeats_a_run() {
     let hashes = |name: &str, model: &str| {
         bodies(&session, &["--plan", "hashed.toml", "--model", model, "--out", name]);
         let folder = goodput_record::RunFolder::open(&session.path(name)).unwrap();
-        let records = folder.records().unwrap();
+        let records = folder.read_records().unwrap();
         let mut hashes: Vec<_> =
             records.map(|r| (r.index, r.exchange.body_hash.unwrap(), r.scheduled)).collect();
         hashes.sort_unstable();

@@ -91,7 +91,7 @@ fn any_slo_of_a_saved_sweep_is_what_its_requests_say() {
         assert_eq!(found["measured_with"], "none");
         let points = found["points"].as_array().unwrap();
         assert!(points.len() >= 4, "{points:?}");
-        let (mut kept, mut spoilt) = (Vec::<(f64, bool)>::new(), Vec::<(f64, bool)>::new());
+        let (mut kept, mut spoiled) = (Vec::<(f64, bool)>::new(), Vec::<(f64, bool)>::new());
         for point in points {
             let folder = format!("out/{}", point["folder"].as_str().unwrap());
             let all = requests(&session, &folder, slo);
@@ -103,15 +103,15 @@ fn any_slo_of_a_saved_sweep_is_what_its_requests_say() {
             if let Some(rate) = point["ask"]["level"]["rate"].as_f64() {
                 let is_over = point["figures"]["over_saturated"] == true;
                 let is_clear = point["standing"]["state"] != "unclear";
-                let list = if is_clear { &mut kept } else { &mut spoilt };
+                let list = if is_clear { &mut kept } else { &mut spoiled };
                 list.push((rate, share >= needed && !is_over));
             }
         }
         let clear = highest(&kept);
         // On a machine that others keep busy, points count that kept the SLO all the same.
-        kept.extend(spoilt.iter().filter(|(_, is_kept)| *is_kept));
+        kept.extend(spoiled.iter().filter(|(_, is_kept)| *is_kept));
         let level = found["goodput"]["measured"].as_f64();
-        assert!(level == clear || level == highest(&kept), "{slo} {level:?} {kept:?} {spoilt:?}");
+        assert!(level == clear || level == highest(&kept), "{slo} {level:?} {kept:?} {spoiled:?}");
         assert_eq!(found["kept_loads"][0]["level"].as_f64(), level, "{slo}");
         // One run each, unless a busy machine made the sweep repeat some.
         let runs = kept.iter().filter(|(rate, _)| Some(*rate) == level).count();

@@ -9,42 +9,43 @@ use super::Converted;
 use crate::{DatasetEntry, DatasetTurn, Loaded};
 
 /// What no form of text holds.
-fn lose_times(entry: &DatasetEntry, converted: &mut Converted) {
-    converted.lose("at", entry.at.is_some());
-    converted.lose("session", entry.session.is_some());
-    converted.lose("class", entry.class.is_some());
+fn count_lost_times(entry: &DatasetEntry, converted: &mut Converted) {
+    converted.count_loss("at", entry.at.is_some());
+    converted.count_loss("session", entry.session.is_some());
+    converted.count_loss("class", entry.class.is_some());
     for turn in &entry.turns {
-        converted.lose("input_tokens", turn.input_tokens.is_some());
-        converted.lose("blocks", !turn.blocks.is_empty());
-        converted.lose("after", turn.after.is_some());
-        converted.lose("took", turn.took.is_some());
+        converted.count_loss("input_tokens", turn.input_tokens.is_some());
+        converted.count_loss("blocks", !turn.blocks.is_empty());
+        converted.count_loss("after", turn.after.is_some());
+        converted.count_loss("took", turn.took.is_some());
     }
 }
 
 /// Whether there is text to write.
-fn has_text(entry: &DatasetEntry, converted: &mut Converted) -> bool {
+fn has_text_or_count(entry: &DatasetEntry, converted: &mut Converted) -> bool {
     let has_text = entry.turns.first().is_some_and(|turn| !turn.messages.is_empty());
-    converted.lose("entries without text", !has_text);
+    converted.count_loss("entries without text", !has_text);
     has_text
 }
 
-pub(super) fn messages(
+pub(super) fn write_messages(
     loaded: &Loaded,
     out: &mut dyn Write,
     converted: &mut Converted,
 ) -> io::Result<()> {
     for entry in &loaded.entries {
-        if !has_text(entry, converted) {
+        if !has_text_or_count(entry, converted) {
             continue;
         }
-        lose_times(entry, converted);
+        count_lost_times(entry, converted);
         let Some(last) = entry.turns.last() else { continue };
         for turn in entry.turns.iter().rev().skip(1) {
-            converted.lose("output_tokens", turn.reply.is_none() && turn.output_tokens.is_some());
-            converted.lose("fields of earlier turns", turn.fields != last.fields);
+            converted
+                .count_loss("output_tokens", turn.reply.is_none() && turn.output_tokens.is_some());
+            converted.count_loss("fields of earlier turns", turn.fields != last.fields);
         }
         let messages = entry.turns.iter().flat_map(|turn| turn.messages.iter().chain(&turn.reply));
-        let messages: Vec<String> = messages.map(message).collect();
+        let messages: Vec<String> = messages.map(message_json).collect();
         write!(out, r#"{{"messages":[{}]"#, messages.join(","))?;
         if let Some(tokens) = last.output_tokens {
             write!(out, r#","max_tokens":{tokens}"#)?;
@@ -59,42 +60,42 @@ pub(super) fn messages(
 }
 
 /// A message as the chat API writes it.
-fn message(message: &Message) -> String {
+fn message_json(message: &Message) -> String {
     let (role, parts) = match message {
         Message::Raw(json) => return json.to_string(),
         Message::Plain { role, parts } => (role, parts),
     };
     let content = match parts.as_slice() {
         [MessagePart::Text(text)] => Value::from(text.as_ref()),
-        parts => parts.iter().map(part).collect(),
+        parts => parts.iter().map(part_json).collect(),
     };
     json!({"role": role.name(), "content": content}).to_string()
 }
 
-fn part(part: &MessagePart) -> Value {
+fn part_json(part: &MessagePart) -> Value {
     match part {
         MessagePart::Text(text) => json!({"type": "text", "text": text.as_ref()}),
         MessagePart::Image(url) => json!({"type": "image_url", "image_url": {"url": url.as_ref()}}),
     }
 }
 
-pub(super) fn prompts(
+pub(super) fn write_prompts(
     loaded: &Loaded,
     out: &mut dyn Write,
     converted: &mut Converted,
 ) -> io::Result<()> {
     for entry in &loaded.entries {
-        let Some(turn) = entry.turns.first().filter(|_| has_text(entry, converted)) else {
+        let Some(turn) = entry.turns.first().filter(|_| has_text_or_count(entry, converted)) else {
             continue;
         };
         let Some(prompt) = turn.messages.iter().rev().find_map(user_text) else {
-            converted.lose("entries without a plain prompt", true);
+            converted.count_loss("entries without a plain prompt", true);
             continue;
         };
-        lose_times(entry, converted);
-        converted.lose("later turns", entry.turns.len() > 1);
-        converted.lose("messages other than the prompt", turn.messages.len() > 1);
-        converted.lose("fields", !turn.fields.is_empty());
+        count_lost_times(entry, converted);
+        converted.count_loss("later turns", entry.turns.len() > 1);
+        converted.count_loss("messages other than the prompt", turn.messages.len() > 1);
+        converted.count_loss("fields", !turn.fields.is_empty());
         let line = Value::Object(prompt_line(turn, prompt, converted));
         writeln!(out, "{line}")?;
         converted.written += 1;
@@ -113,7 +114,7 @@ fn prompt_line(turn: &DatasetTurn, prompt: &str, converted: &mut Converted) -> M
             Some((_, text)) => {
                 line.insert("answer".to_owned(), text.into());
             }
-            None => converted.lose("reply", true),
+            None => converted.count_loss("reply", true),
         }
     }
     line

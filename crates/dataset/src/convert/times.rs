@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use goodput_model::Nanos;
 
 use super::Converted;
-use crate::trace::{TraceRow, TraceRowWriter, decimal};
+use crate::trace::{TraceRow, TraceRowWriter, seconds_text};
 use crate::{DatasetEntry, Loaded};
 
 /// Tokens of one of Mooncake's blocks.
 const MOONCAKE_BLOCK: u32 = 512;
 
 /// The rows of all entries. A turn is due when the answer before it has ended and its pause is over.
-fn rows(
+fn for_each_row(
     loaded: &Loaded,
     converted: &mut Converted,
     mut write: impl FnMut(TraceRow, &mut Converted) -> io::Result<()>,
@@ -21,23 +21,23 @@ fn rows(
         let mut at = entry.at;
         for turn in &entry.turns {
             let Some(now) = at else {
-                converted.lose("turns without a timestamp", true);
+                converted.count_loss("turns without a timestamp", true);
                 continue;
             };
             let took = turn.took.unwrap_or_default();
             let (Some(input_tokens), Some(output_tokens)) = (turn.input_tokens, turn.output_tokens)
             else {
-                converted.lose("turns without lengths", true);
+                converted.count_loss("turns without lengths", true);
                 continue;
             };
-            converted.lose("text", !turn.messages.is_empty());
-            converted.lose("fields", !turn.fields.is_empty());
+            converted.count_loss("text", !turn.messages.is_empty());
+            converted.count_loss("fields", !turn.fields.is_empty());
             let served = turn.served.as_deref().cloned().unwrap_or_default();
-            converted.lose("params", served.has_params);
-            converted.lose("gaps", served.has_gaps);
+            converted.count_loss("params", served.has_params);
+            converted.count_loss("gaps", served.has_gaps);
             let row = TraceRow {
                 at: now + turn.after.filter(|_| entry.turns.len() > 1).unwrap_or_default(),
-                session: session(entry),
+                session: session_name(entry),
                 class: entry.class.clone(),
                 input_tokens,
                 output_tokens,
@@ -64,41 +64,41 @@ fn rows(
 }
 
 /// What links the turns of an entry: its session, or its place in the file.
-fn session(entry: &DatasetEntry) -> Option<String> {
+fn session_name(entry: &DatasetEntry) -> Option<String> {
     let place = || (entry.turns.len() > 1).then(|| format!("line-{}", entry.line));
     entry.session.clone().or_else(place)
 }
 
-pub(super) fn goodput(
+pub(super) fn write_goodput(
     loaded: &Loaded,
     out: &mut dyn Write,
     converted: &mut Converted,
 ) -> io::Result<()> {
     let mut writer = TraceRowWriter::new(out, loaded.block_tokens)?;
-    rows(loaded, converted, |mut row, converted| {
+    for_each_row(loaded, converted, |mut row, converted| {
         if loaded.block_tokens.is_none() {
-            converted.lose("blocks", !row.blocks.is_empty());
+            converted.count_loss("blocks", !row.blocks.is_empty());
             row.blocks.clear();
         }
         writer.write(&row)
     })
 }
 
-pub(super) fn mooncake(
+pub(super) fn write_mooncake(
     loaded: &Loaded,
     out: &mut dyn Write,
     converted: &mut Converted,
 ) -> io::Result<()> {
-    rows(loaded, converted, |mut row, converted| {
+    for_each_row(loaded, converted, |mut row, converted| {
         if loaded.block_tokens != Some(MOONCAKE_BLOCK) {
-            converted.lose("blocks of a size other than 512", !row.blocks.is_empty());
+            converted.count_loss("blocks of a size other than 512", !row.blocks.is_empty());
             row.blocks.clear();
         }
-        converted.lose("took", row.took.is_some());
+        converted.count_loss("took", row.took.is_some());
         write!(
             out,
             r#"{{"timestamp":{},"input_length":{},"output_length":{},"hash_ids":{}"#,
-            millis(row.at),
+            millis_text(row.at),
             row.input_tokens,
             row.output_tokens,
             serde_json::to_string(&row.blocks)?
@@ -109,35 +109,35 @@ pub(super) fn mooncake(
             }
         }
         if let Some(after) = row.after {
-            write!(out, r#","delay":{}"#, millis(after))?;
+            write!(out, r#","delay":{}"#, millis_text(after))?;
         }
         out.write_all(b"}\n")
     })
 }
 
 /// Nanoseconds as decimal milliseconds, as short as they can be.
-fn millis(nanos: Nanos) -> String {
+fn millis_text(nanos: Nanos) -> String {
     let text = format!("{}.{:06}", nanos.0 / 1_000_000, nanos.0 % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-pub(super) fn azure(
+pub(super) fn write_azure(
     loaded: &Loaded,
     out: &mut dyn Write,
     converted: &mut Converted,
 ) -> io::Result<()> {
     writeln!(out, "TIMESTAMP,ContextTokens,GeneratedTokens")?;
-    rows(loaded, converted, |row, converted| {
-        converted.lose("session", row.session.is_some());
-        converted.lose("class", row.class.is_some());
-        converted.lose("blocks", !row.blocks.is_empty());
-        converted.lose("took", row.took.is_some());
-        converted.lose("after", row.after.is_some());
-        writeln!(out, "{},{},{}", decimal(row.at), row.input_tokens, row.output_tokens)
+    for_each_row(loaded, converted, |row, converted| {
+        converted.count_loss("session", row.session.is_some());
+        converted.count_loss("class", row.class.is_some());
+        converted.count_loss("blocks", !row.blocks.is_empty());
+        converted.count_loss("took", row.took.is_some());
+        converted.count_loss("after", row.after.is_some());
+        writeln!(out, "{},{},{}", seconds_text(row.at), row.input_tokens, row.output_tokens)
     })
 }
 
-pub(super) fn burstgpt(
+pub(super) fn write_burstgpt(
     loaded: &Loaded,
     out: &mut dyn Write,
     converted: &mut Converted,
@@ -153,16 +153,16 @@ pub(super) fn burstgpt(
         "Total tokens",
         "Log Type",
     ])?;
-    rows(loaded, converted, |row, converted| {
-        converted.lose("blocks", !row.blocks.is_empty());
-        converted.lose("after", row.after.is_some());
+    for_each_row(loaded, converted, |row, converted| {
+        converted.count_loss("blocks", !row.blocks.is_empty());
+        converted.count_loss("after", row.after.is_some());
         let class = row.class.as_deref().unwrap_or_default();
         let (model, kind) = class.split_once('/').unwrap_or((class, ""));
         let total = u64::from(row.input_tokens) + u64::from(row.output_tokens);
         table.write_record([
-            decimal(row.at).as_str(),
+            seconds_text(row.at).as_str(),
             row.session.as_deref().unwrap_or_default(),
-            row.took.map(decimal).unwrap_or_default().as_str(),
+            row.took.map(seconds_text).unwrap_or_default().as_str(),
             model,
             &row.input_tokens.to_string(),
             &row.output_tokens.to_string(),

@@ -145,7 +145,7 @@ impl<'a> SessionMirror<'a> {
         Self { at, history: session.history, steps: session.steps.iter().map(step).collect() }
     }
 
-    pub(super) fn session(
+    pub(super) fn into_session(
         self,
         pool: &mut SharedTexts,
     ) -> Result<(Option<Nanos>, Session), EntryError> {
@@ -154,8 +154,8 @@ impl<'a> SessionMirror<'a> {
         }
         let mut step = |line: StepLine<'_>| SessionStep {
             after: line.after,
-            requests: line.requests.into_iter().map(|request| request.request(pool)).collect(),
-            reply: line.reply.map(|message| message.message(pool)),
+            requests: line.requests.into_iter().map(|request| request.into_request(pool)).collect(),
+            reply: line.reply.map(|message| message.into_message(pool)),
         };
         let steps = self.steps.into_iter().map(&mut step).collect();
         Ok((self.at, Session { steps, history: self.history }))
@@ -174,15 +174,15 @@ impl<'a> RequestLine<'a> {
         }
     }
 
-    fn request(self, pool: &mut SharedTexts) -> Request {
+    fn into_request(self, pool: &mut SharedTexts) -> Request {
         let field =
             |(key, json): (Cow<'_, str>, Cow<'_, str>)| (key.into_owned(), json.into_owned());
         Request {
-            messages: self.messages.into_iter().map(|message| message.message(pool)).collect(),
+            messages: self.messages.into_iter().map(|message| message.into_message(pool)).collect(),
             fields: self.fields.into_iter().map(field).collect(),
             model: self.model.map(|model| pool.get(&model)),
-            constraint: self.constraint.map(|limit| Arc::new(limit.constraint())),
-            planned: self.planned.planned(pool),
+            constraint: self.constraint.map(|limit| Arc::new(limit.into_constraint())),
+            planned: self.planned.into_planned(pool),
         }
     }
 }
@@ -207,7 +207,7 @@ impl<'a> MessageLine<'a> {
         }
     }
 
-    fn message(self, pool: &mut SharedTexts) -> Message {
+    fn into_message(self, pool: &mut SharedTexts) -> Message {
         let (role, parts) = match self {
             Self::Raw(json) => return Message::Raw(pool.get(&json)),
             Self::System(parts) => (Role::System, parts),
@@ -233,7 +233,7 @@ impl ConstraintMirror {
         }
     }
 
-    fn constraint(self) -> Constraint {
+    fn into_constraint(self) -> Constraint {
         match self {
             Self::Json(text) => Constraint::Json(text),
             Self::Regex(text) => Constraint::Regex(text),
@@ -264,7 +264,7 @@ impl<'a> PlannedLine<'a> {
         }
     }
 
-    fn planned(self, pool: &mut SharedTexts) -> Planned {
+    fn into_planned(self, pool: &mut SharedTexts) -> Planned {
         let kind = |kind| match kind {
             MessageMirror::Json => ConstraintKind::Json,
             MessageMirror::Regex => ConstraintKind::Regex,

@@ -95,7 +95,7 @@ impl PageReader for BoundedPages {
         let page = self.pages.get_next_page()?;
         match &page {
             Some(page) if !is_plausible(page, self.levels) => {
-                Err(contradiction("more values than it can hold"))
+                Err(contradiction_error("more values than it can hold"))
             }
             _ => Ok(page),
         }
@@ -144,8 +144,8 @@ impl ChunkReader for Chunks {
             self.file.get_read(start)?.take(HEAD_BYTES).read_to_end(&mut head)?;
             match page_bytes(&head) {
                 Some(bytes) if bytes <= MOST_PAGE_BYTES => {}
-                Some(_) => return Err(contradiction("more than 64 MiB of data")),
-                None => return Err(contradiction("no size")),
+                Some(_) => return Err(contradiction_error("more than 64 MiB of data")),
+                None => return Err(contradiction_error("no size")),
             }
         }
         self.file.get_read(start)
@@ -154,13 +154,13 @@ impl ChunkReader for Chunks {
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         // Not beyond the file: the crate reserves the length before it reads.
         if start.checked_add(length as u64).is_none_or(|end| end > self.file.len()) {
-            return Err(contradiction("data beyond the end of the file"));
+            return Err(contradiction_error("data beyond the end of the file"));
         }
         self.file.get_bytes(start, length)
     }
 }
 
-fn contradiction(what: &str) -> ParquetError {
+fn contradiction_error(what: &str) -> ParquetError {
     ParquetError::General(format!("a page states {what}"))
 }
 
@@ -231,10 +231,10 @@ struct DeltaList {
 impl DeltaList {
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut at = 0;
-        let block = varint(bytes, &mut at)?;
-        let parts = varint(bytes, &mut at)?;
-        let count = varint(bytes, &mut at)?;
-        let _first = varint(bytes, &mut at)?;
+        let block = read_varint(bytes, &mut at)?;
+        let parts = read_varint(bytes, &mut at)?;
+        let count = read_varint(bytes, &mut at)?;
+        let _first = read_varint(bytes, &mut at)?;
         let of_part = block.checked_div(parts)?;
         Some(Self { count, end: blocks_end(bytes, at, count.saturating_sub(1), parts, of_part) })
     }
@@ -249,7 +249,7 @@ fn blocks_end(
     of_part: u64,
 ) -> Option<usize> {
     while left > 0 {
-        let _least = varint(bytes, &mut at)?;
+        let _least = read_varint(bytes, &mut at)?;
         let widths = bytes.get(at..at.checked_add(usize::try_from(parts).ok()?)?)?;
         at += widths.len();
         for &width in widths {
@@ -272,7 +272,7 @@ fn page_bytes(head: &[u8]) -> Option<u64> {
     let mut number = || {
         (head.get(at)? >> 4 == 1).then_some(())?;
         at += 1;
-        varint(head, &mut at)
+        read_varint(head, &mut at)
     };
     let (_kind, size, _compressed) = (number()?, number()?, number()?);
     // Signs alternate; a negative size is refused by the crate.
@@ -280,7 +280,7 @@ fn page_bytes(head: &[u8]) -> Option<u64> {
 }
 
 /// Seven bits a byte, the lowest first.
-fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
+fn read_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let byte = *bytes.get(*at)?;

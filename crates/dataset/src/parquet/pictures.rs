@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::reader::FileReader;
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
 
 use super::bounded::BoundedFile;
-use super::{TALKS, guarded, shown_field, text};
+use super::{TALKS, catch_panics, shown_field, text_of_field};
 use crate::entry::Picture;
-use crate::error::{DatasetError, EntryError, FilePosition, names};
+use crate::error::{DatasetError, EntryError, FilePosition, name_list};
 use crate::input::open_file;
 use crate::prompts::{ANSWERS, PROMPTS};
 
@@ -43,9 +43,11 @@ pub(crate) fn scan_pictures(
         PictureColumns::from_schema(schema).map_err(|fault| DatasetError::file(path, fault))?;
     let projection = columns.projection(schema);
     let damaged = |row, fault| DatasetError::new(path, FilePosition::Row(row), fault);
-    let mut rows = guarded(|| reader.get_row_iter(Some(projection?))).map_err(|f| damaged(1, f))?;
+    let mut rows =
+        catch_panics(|| reader.get_row_iter(Some(projection?))).map_err(|f| damaged(1, f))?;
     for number in 1.. {
-        let row = guarded(|| rows.next().transpose()).map_err(|fault| damaged(number, fault))?;
+        let row =
+            catch_panics(|| rows.next().transpose()).map_err(|fault| damaged(number, fault))?;
         let Some(row) = row else { break };
         let found = columns.read(&row).map_err(|fault| fault.what);
         if !visit(found).map_err(|what| damaged(number, what.into()))? {
@@ -57,7 +59,7 @@ pub(crate) fn scan_pictures(
 
 fn open(path: &Path) -> Result<BoundedFile, DatasetError> {
     let file = open_file(path)?;
-    guarded(|| BoundedFile::new(file)).map_err(|fault| DatasetError::file(path, fault))
+    catch_panics(|| BoundedFile::new(file)).map_err(|fault| DatasetError::file(path, fault))
 }
 
 /// The first column that is a group with a binary field `bytes`.
@@ -83,7 +85,7 @@ impl PictureColumns {
     fn from_schema(schema: &Type) -> Result<Self, EntryError> {
         let there = || schema.get_fields().iter().map(|field| field.name());
         let picture = picture_column(schema).ok_or_else(|| {
-            let what = format!("no column with pictures; columns there: {}", names(there()));
+            let what = format!("no column with pictures; columns there: {}", name_list(there()));
             EntryError::with_hint(what, "pictures are a group `image` with a field `bytes`")
         })?;
         let wanted = TALKS.iter().chain(&PROMPTS).chain(&CAPTIONS).chain(&ANSWERS);
@@ -104,7 +106,7 @@ impl PictureColumns {
             let found = row.get_column_iter().find(|(name, _)| *name == wanted);
             found.map_or(&Field::Null, |(_, field)| field)
         };
-        let name = excerpt(&self.picture);
+        let name = safe_excerpt(&self.picture);
         let Field::Group(group) = field(&self.picture) else {
             return Err(EntryError::field(&name, &shown_field(field(&self.picture)), EXPECTED));
         };
@@ -132,13 +134,13 @@ fn said(field: &Field) -> Option<&str> {
                     let mut all = group.get_column_iter();
                     all.find(|(name, _)| wanted.contains(&name.as_str())).map(|(_, value)| value)
                 };
-                let speaker = value(["from", "role"]).and_then(text);
+                let speaker = value(["from", "role"]).and_then(text_of_field);
                 let is_user = speaker.is_none_or(|it| ["human", "user"].contains(&it));
-                value(["value", "content"]).and_then(text).filter(|_| is_user)
+                value(["value", "content"]).and_then(text_of_field).filter(|_| is_user)
             }
-            element => text(element).filter(|text| !text.trim().is_empty()),
+            element => text_of_field(element).filter(|text| !text.trim().is_empty()),
         }),
-        field => text(field),
+        field => text_of_field(field),
     };
     found.map(str::trim).filter(|text| !text.is_empty())
 }

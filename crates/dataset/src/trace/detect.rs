@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::litellm::is_litellm;
 use super::otel::is_spans;
-use crate::error::{DatasetError, EntryError, names};
+use crate::error::{DatasetError, EntryError, name_list};
 use crate::first::{first_document, is_schema};
 use crate::format::TraceFormat;
 use crate::object::JsonObject;
 use crate::private;
 
 /// The form of a trace.
-pub(crate) fn format_of(
+pub(crate) fn detect_format(
     path: &Path,
     asked: Option<TraceFormat>,
 ) -> Result<TraceFormat, DatasetError> {
@@ -33,7 +33,7 @@ pub(crate) fn format_of(
         }
     }
     let object = if first.starts_with('{') {
-        let object = private::object(&first);
+        let object = private::parse_object(&first);
         Some(object.map_err(|fault| DatasetError::new(path, place, fault))?)
     } else {
         None
@@ -45,15 +45,15 @@ pub(crate) fn format_of(
         Ok(TraceFormat::Bailian)
     } else if has("input_length") {
         Ok(TraceFormat::Mooncake)
-    } else if let Some(log) = object.as_ref().and_then(of_log) {
+    } else if let Some(log) = object.as_ref().and_then(format_of_log) {
         Ok(log)
     } else {
         // What people wrote is not quoted.
         let there = object.as_ref().map_or_else(
             || "its first line is not a known header".to_owned(),
-            |object| format!("its first object has {}", names(object.names())),
+            |object| format!("its first object has {}", name_list(object.names())),
         );
-        let formats = names(TraceFormat::ALL.map(TraceFormat::name));
+        let formats = name_list(TraceFormat::ALL.map(TraceFormat::name));
         Err(DatasetError::file(
             path,
             EntryError::with_hint(
@@ -69,7 +69,7 @@ pub(crate) fn format_of(
 }
 
 /// The log that begins with this object.
-fn of_log(object: &JsonObject<'_>) -> Option<TraceFormat> {
+fn format_of_log(object: &JsonObject<'_>) -> Option<TraceFormat> {
     if is_spans(object) {
         Some(TraceFormat::Otel)
     } else if is_litellm(object) {

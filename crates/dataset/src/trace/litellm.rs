@@ -7,9 +7,9 @@ use std::path::Path;
 use serde_json::value::RawValue;
 
 use super::TraceSelection;
-use super::moment::moment;
+use super::moment::parse_moment;
 use crate::error::{DatasetError, EntryError, FilePosition};
-use crate::input::{BoundedLines, open};
+use crate::input::{BoundedLines, open_text};
 use crate::items::Items;
 use crate::object::JsonObject;
 use crate::pass::{ItemOutcome, Keeper, Pass, PassTally};
@@ -46,20 +46,20 @@ pub(crate) fn is_litellm(object: &JsonObject<'_>) -> bool {
         let is_timed = has("startTime") || has("start_time");
         is_timed && has("completion_tokens") && has("prompt_tokens")
     };
-    let inner =
-        inner(object).and_then(|raw| serde_json::from_str::<JsonObject<'_>>(raw.get()).ok());
-    let first = rows(object).and_then(|rows| rows.first().copied());
+    let inner = wrapped_payload(object)
+        .and_then(|raw| serde_json::from_str::<JsonObject<'_>>(raw.get()).ok());
+    let first = page_rows(object).and_then(|rows| rows.first().copied());
     let first = first.and_then(|raw| serde_json::from_str::<JsonObject<'_>>(raw.get()).ok());
     is_row(object) || inner.is_some_and(|o| is_row(&o)) || first.is_some_and(|o| is_row(&o))
 }
 
 /// One pass over a log.
-pub(super) fn scan(
+pub(super) fn scan_litellm(
     path: &Path,
     options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
-    let mut lines = BoundedLines::new(open(path)?);
+    let mut lines = BoundedLines::new(open_text(path)?);
     let first = lines.next().map_err(|error| DatasetError::io(path, "read", &error))?;
     let is_table = match first {
         Some((_, Ok(line))) => {
@@ -76,60 +76,63 @@ fn scan_json(
     options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
-    let mut items = Items::documents(path)?;
+    let mut items = Items::new_documents(path)?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     while let Some((place, piece)) = items.next(path)? {
-        let text = match private::piece(piece) {
+        let text = match private::text_or_fault(piece) {
             Ok(text) => text,
             Err(fault) => {
-                pass.item(place, |_, _| Err(fault))?;
+                pass.read_item(place, |_, _| Err(fault))?;
                 continue;
             }
         };
         // A page of the proxy's answers holds many rows.
-        let held = serde_json::from_str::<JsonObject<'_>>(text).ok().and_then(|page| rows(&page));
+        let held =
+            serde_json::from_str::<JsonObject<'_>>(text).ok().and_then(|page| page_rows(&page));
         for row in held.iter().flatten() {
-            pass.item(place, |_, _| of_json(row.get()))?;
+            pass.read_item(place, |_, _| entry_from_json(row.get()))?;
         }
         if held.is_none() {
-            pass.item(place, |_, _| of_json(text))?;
+            pass.read_item(place, |_, _| entry_from_json(text))?;
         }
     }
     pass.finish(items.finish(path)?)
 }
 
 /// The rows of a page.
-fn rows<'a>(object: &JsonObject<'a>) -> Option<Vec<&'a RawValue>> {
-    let raw = object.value("data").or_else(|| object.value("logs"))?;
+fn page_rows<'a>(object: &JsonObject<'a>) -> Option<Vec<&'a RawValue>> {
+    let raw = object.non_null("data").or_else(|| object.non_null("logs"))?;
     serde_json::from_str(raw.get()).ok()
 }
 
 /// The payload, where it is wrapped.
-fn inner<'a>(object: &JsonObject<'a>) -> Option<&'a RawValue> {
-    object.value("standard_logging_object").or_else(|| object.value("standard_logging_payload"))
+fn wrapped_payload<'a>(object: &JsonObject<'a>) -> Option<&'a RawValue> {
+    object
+        .non_null("standard_logging_object")
+        .or_else(|| object.non_null("standard_logging_payload"))
 }
 
-fn of_json(text: &str) -> Result<ItemOutcome, EntryError> {
+fn entry_from_json(text: &str) -> Result<ItemOutcome, EntryError> {
     if text.trim().is_empty() {
         return Ok(ItemOutcome::Skip("blank line".to_owned()));
     }
-    let outer = private::object(text)?;
-    let object = match inner(&outer) {
-        Some(raw) => private::object(raw.get())?,
+    let outer = private::parse_object(text)?;
+    let object = match wrapped_payload(&outer) {
+        Some(raw) => private::parse_object(raw.get())?,
         None => outer,
     };
     let metadata: Option<JsonObject<'_>> =
-        object.value("metadata").and_then(|raw| serde_json::from_str(raw.get()).ok());
-    entry(&|name| {
-        let value = scalar(&object, name);
+        object.non_null("metadata").and_then(|raw| serde_json::from_str(raw.get()).ok());
+    entry_from_field(&|name| {
+        let value = scalar_text(&object, name);
         let is_session = name == "litellm_session_id" && value.is_none();
-        Ok(if is_session { metadata.as_ref().and_then(|o| scalar(o, name)) } else { value })
+        Ok(if is_session { metadata.as_ref().and_then(|o| scalar_text(o, name)) } else { value })
     })
 }
 
 /// A text, number or boolean of an object as text.
-fn scalar<'a>(object: &JsonObject<'a>, name: &str) -> Option<Cow<'a, str>> {
-    let raw = object.value(name)?.get();
+fn scalar_text<'a>(object: &JsonObject<'a>, name: &str) -> Option<Cow<'a, str>> {
+    let raw = object.non_null(name)?.get();
     let is_scalar = !raw.starts_with(['{', '[']);
     is_scalar.then(|| serde_json::from_str::<String>(raw).map_or(Cow::Borrowed(raw), Cow::Owned))
 }
@@ -157,8 +160,8 @@ fn scan_table(
     }
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     while let Some(row) = table.next(path)? {
-        pass.item(row.place, |_, _| {
-            entry(&|name| {
+        pass.read_item(row.place, |_, _| {
+            entry_from_field(&|name| {
                 let place = FIELDS.iter().position(|field| *field == name);
                 let column = place.and_then(|place| columns.get(place).copied().flatten());
                 match row.optional(column) {
@@ -173,7 +176,7 @@ fn scan_table(
 
 type Field<'a> = dyn Fn(&str) -> Result<Option<Cow<'a, str>>, EntryError> + 'a;
 
-fn entry(field: &Field<'_>) -> Result<ItemOutcome, EntryError> {
+fn entry_from_field(field: &Field<'_>) -> Result<ItemOutcome, EntryError> {
     let first = |names: &[&str]| -> Result<Option<Cow<'_, str>>, EntryError> {
         for name in names {
             let text = field(name)?.filter(|text| !text.trim().is_empty());
@@ -199,15 +202,15 @@ fn entry(field: &Field<'_>) -> Result<ItemOutcome, EntryError> {
     }
     let time = |names: [&str; 2]| {
         let text = first(&names)?;
-        let wrong = || private::wrong(names[0], "an instant");
-        text.map(|text| moment(&text).ok_or_else(wrong)).transpose()
+        let wrong = || private::wrong_field_error(names[0], "an instant");
+        text.map(|text| parse_moment(&text).ok_or_else(wrong)).transpose()
     };
     let Some(at) = time(["startTime", "start_time"])? else {
         return Err(EntryError::from("no field `startTime`"));
     };
     let count = |name: &str| {
         let text = first(&[name])?;
-        text.map_or(Ok(None), |text| private::count(name, &text))
+        text.map_or(Ok(None), |text| private::parse_count(name, &text))
     };
     let (input, output) = (count("prompt_tokens")?, count("completion_tokens")?);
     if input.is_none() || output.is_none() {
@@ -215,12 +218,12 @@ fn entry(field: &Field<'_>) -> Result<ItemOutcome, EntryError> {
     }
     let took = time(["endTime", "end_time"])?.filter(|end| *end >= at).map(|end| end - at);
     let session = first(&["session_id", "litellm_session_id", "trace_id"])?;
-    let class = first(&["model_group", "model"])?.map(|name| private::label(&name));
+    let class = first(&["model_group", "model"])?.map(|name| private::bounded_label(&name));
     let turn =
         DatasetTurn { input_tokens: input, output_tokens: output, took, ..DatasetTurn::default() };
     Ok(ItemOutcome::Entry(DatasetEntry {
         at: Some(at),
-        session: session.map(|name| private::session(&name)),
+        session: session.map(|name| private::session_key(&name)),
         class,
         turns: vec![turn],
         ..DatasetEntry::default()

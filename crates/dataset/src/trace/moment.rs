@@ -2,11 +2,11 @@
 
 use goodput_model::Nanos;
 
-use super::decimal::{calendar, nanos};
+use super::decimal::{parse_calendar, parse_nanos};
 
 /// A Unix time in a unit that its size tells: seconds, milliseconds, microseconds or nanoseconds.
 /// Seconds of twelve digits would be in the year 5138.
-fn epoch(text: &str) -> Option<Nanos> {
+fn parse_epoch(text: &str) -> Option<Nanos> {
     let whole = text.split(['.', 'e', 'E']).next().unwrap_or_default();
     let digits = if text.contains(['e', 'E']) {
         // Few write these, and none exactly.
@@ -18,21 +18,21 @@ fn epoch(text: &str) -> Option<Nanos> {
         whole.trim_start_matches('0').len()
     };
     match digits {
-        0..=11 => nanos(text, 9),
-        12..=14 => nanos(text, 6),
-        15..=17 => nanos(text, 3),
-        _ => nanos(text, 0),
+        0..=11 => parse_nanos(text, 9),
+        12..=14 => parse_nanos(text, 6),
+        15..=17 => parse_nanos(text, 3),
+        _ => parse_nanos(text, 0),
     }
 }
 
 /// A Unix time, or an instant of the calendar: of UTC where it names no zone.
-pub(super) fn moment(text: &str) -> Option<Nanos> {
+pub(super) fn parse_moment(text: &str) -> Option<Nanos> {
     let text = text.trim();
-    epoch(text).or_else(|| calendar(text))
+    parse_epoch(text).or_else(|| parse_calendar(text))
 }
 
 /// An instant like `16/Nov/2026:09:09:05 +0100`.
-pub(super) fn local(text: &str) -> Option<Nanos> {
+pub(super) fn parse_local(text: &str) -> Option<Nanos> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (date, clock) = text.trim().split_once(':')?;
@@ -40,7 +40,7 @@ pub(super) fn local(text: &str) -> Option<Nanos> {
     let (day, month, year) = (date.next()?, date.next()?, date.next()?);
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
     match date.next() {
-        None => calendar(&format!("{year}-{month:02}-{day}T{clock}")),
+        None => parse_calendar(&format!("{year}-{month:02}-{day}T{clock}")),
         Some(_) => None,
     }
 }
@@ -63,23 +63,23 @@ mod tests {
             "2026-11-16 09:09:05.25",
             "2026-11-16T10:09:05.250000+01:00",
         ] {
-            assert_eq!(moment(text), expected, "{text}");
+            assert_eq!(parse_moment(text), expected, "{text}");
         }
         for text in ["1.79482014525e9", "1.79482014525E12", "1.79482014525e+18"] {
-            let off = moment(text).unwrap().0.abs_diff(1_794_820_145_250_000_000);
+            let off = parse_moment(text).unwrap().0.abs_diff(1_794_820_145_250_000_000);
             assert!(off < 1_000, "{text} is off by {off} ns");
         }
-        assert_eq!(moment("0"), Some(Nanos(0)));
-        assert_eq!(moment("12.5"), Some(Nanos(12_500_000_000)));
-        assert_eq!(moment("1794820145123456789"), Some(Nanos(1_794_820_145_123_456_789)));
+        assert_eq!(parse_moment("0"), Some(Nanos(0)));
+        assert_eq!(parse_moment("12.5"), Some(Nanos(12_500_000_000)));
+        assert_eq!(parse_moment("1794820145123456789"), Some(Nanos(1_794_820_145_123_456_789)));
         for text in ["", "-", "NaN", "inf", "-5", "99999999999999999999", "e", "1e400", "now"] {
-            assert_eq!(moment(text), None, "{text}");
+            assert_eq!(parse_moment(text), None, "{text}");
         }
     }
 
     #[test]
     fn local_times_of_any_zone() {
-        let at = |text: &str| local(text).map(|at| at.0 / 1_000_000_000);
+        let at = |text: &str| parse_local(text).map(|at| at.0 / 1_000_000_000);
         assert_eq!(at("16/Nov/2026:09:09:05 +0000"), Some(1_794_820_145));
         assert_eq!(at("16/Nov/2026:14:39:05 +0530"), Some(1_794_820_145));
         // An hour that the clock shows twice, when summer time ends in Berlin: one hour apart.

@@ -11,10 +11,10 @@ use std::path::Path;
 use goodput_model::{LogPlan, Nanos};
 
 use super::TraceSelection;
-use super::decimal::nanos;
-use super::moment::{local, moment};
+use super::decimal::parse_nanos;
+use super::moment::{parse_local, parse_moment};
 use crate::error::{DatasetError, EntryError};
-use crate::input::{BoundedLines, open, sha256};
+use crate::input::{BoundedLines, hash_rest, open_text};
 use crate::object::MOST_TOKENS;
 use crate::pass::{EntryNotes, ItemOutcome, Keeper, Pass, PassTally};
 use crate::private;
@@ -49,25 +49,25 @@ const METHODS: &str = "the log has no method: requests of every method count";
 const COARSE: &str = "the log has no $msec: times are known only to the second";
 
 /// One pass over a log.
-pub(super) fn scan(
+pub(super) fn scan_nginx(
     path: &Path,
     options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let reader = Reader::new(&options.log).map_err(|fault| DatasetError::file(path, fault))?;
-    let mut lines = BoundedLines::new(open(path)?);
+    let mut lines = BoundedLines::new(open_text(path)?);
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     let io = |error| DatasetError::io(path, "read", &error);
     while let Some((place, piece)) = lines.next().map_err(io)? {
-        pass.item(place, |_, notes| {
-            let line = private::piece(piece)?;
+        pass.read_item(place, |_, notes| {
+            let line = private::text_or_fault(piece)?;
             if line.trim().is_empty() {
                 return Ok(ItemOutcome::Skip("blank line".to_owned()));
             }
             reader.read(line, notes)
         })?;
     }
-    pass.finish(sha256(path, lines.into_inner())?)
+    pass.finish(hash_rest(path, lines.into_inner())?)
 }
 
 /// Reads lines of one format.
@@ -94,16 +94,16 @@ impl<'a> Reader<'a> {
             }
         }
         for field in [input, output].into_iter().flatten() {
-            if !reader.template.has(field) {
+            if !reader.template.has_variable(field) {
                 return Err(EntryError::from(format!(
                     "the log's format has no variable `${field}`"
                 )));
             }
         }
-        reader.need(&TIMES, "when requests ended")?;
-        reader.need(&TARGETS, "what was requested")?;
+        reader.require(&TIMES, "when requests ended")?;
+        reader.require(&TARGETS, "what was requested")?;
         if input.is_none() && plan.assume_input_tokens.is_none() {
-            reader.need(&ASKED, "how long prompts are").map_err(|fault| {
+            reader.require(&ASKED, "how long prompts are").map_err(|fault| {
                 EntryError::with_hint(
                     fault.what,
                     "log $content_length or $request_length, or set the length of prompts with \
@@ -112,9 +112,9 @@ impl<'a> Reader<'a> {
             })?;
         }
         if output.is_none() {
-            reader.need(&SENT, "how long answers are")?;
+            reader.require(&SENT, "how long answers are")?;
             if plan.answer_bytes_per_token.is_none()
-                && !KINDS.iter().any(|n| reader.template.has(n))
+                && !KINDS.iter().any(|n| reader.template.has_variable(n))
             {
                 return Err(EntryError::with_hint(
                     "the log's format does not say which answers were streamed: a token is about 4 bytes of an answer in one piece, and 180 to 360 of a stream",
@@ -126,8 +126,8 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    fn need(&self, names: &[&str], what: &str) -> Result<(), EntryError> {
-        if names.iter().any(|name| self.template.has(name)) {
+    fn require(&self, names: &[&str], what: &str) -> Result<(), EntryError> {
+        if names.iter().any(|name| self.template.has_variable(name)) {
             return Ok(());
         }
         let names: Vec<String> = names.iter().map(|name| format!("${name}")).collect();
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read(&self, line: &str, notes: &mut EntryNotes) -> Result<ItemOutcome, EntryError> {
-        let values = LineValues(self.values(line).ok_or_else(|| {
+        let values = LineValues(self.split_values(line).ok_or_else(|| {
             let what = "the line does not match the log's format";
             EntryError::with_hint(
                 what,
@@ -146,12 +146,14 @@ impl<'a> Reader<'a> {
         })?);
         let skip = |why: &str| Ok(ItemOutcome::Skip(why.to_owned()));
         // Before anything is passed over: a line of another format is not a line of this one.
-        let ((end, is_coarse), status, took) = (values.end()?, values.status()?, values.took()?);
+        let ((end, is_coarse), status, took) =
+            (values.end_instant()?, values.status()?, values.duration()?);
         let Some(class) = values.endpoint() else { return skip("not a request for tokens") };
         if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
             return Ok(ItemOutcome::Skip(format!("failed when it was recorded (status {status})")));
         }
-        let (input, output) = (self.input(&values, notes)?, self.output(&values, notes)?);
+        let (input, output) =
+            (self.input_tokens(&values, notes)?, self.output_tokens(&values, notes)?);
         if input.is_none() || output.is_none() {
             return skip("without lengths");
         }
@@ -180,7 +182,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    fn values<'v>(&'v self, line: &'v str) -> Option<HashMap<Cow<'v, str>, Cow<'v, str>>> {
+    fn split_values<'v>(&'v self, line: &'v str) -> Option<HashMap<Cow<'v, str>, Cow<'v, str>>> {
         // What was empty may have left no JSON.
         let found = self.shape.as_ref().and_then(|shape| shape.values(line));
         if let Some(found) = found {
@@ -190,7 +192,7 @@ impl<'a> Reader<'a> {
         Some(found.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect())
     }
 
-    fn input(
+    fn input_tokens(
         &self,
         values: &LineValues<'_>,
         notes: &mut EntryNotes,
@@ -200,7 +202,7 @@ impl<'a> Reader<'a> {
         }
         if let Some(bytes) = values.bytes(&ASKED)? {
             notes.add(ESTIMATED);
-            return Ok(Some(tokens(bytes, self.plan.bytes_per_token.unwrap_or(BYTES))));
+            return Ok(Some(bytes_to_tokens(bytes, self.plan.bytes_per_token.unwrap_or(BYTES))));
         }
         if self.plan.assume_input_tokens.is_some() {
             notes.add(ASSUMED);
@@ -208,7 +210,7 @@ impl<'a> Reader<'a> {
         Ok(self.plan.assume_input_tokens)
     }
 
-    fn output(
+    fn output_tokens(
         &self,
         values: &LineValues<'_>,
         notes: &mut EntryNotes,
@@ -217,18 +219,18 @@ impl<'a> Reader<'a> {
             return Ok(Some(tokens));
         }
         let streamed = self.plan.answer_bytes_per_token;
-        let factor = match values.first(&KINDS) {
+        let factor = match values.first_of(&KINDS) {
             Some(kind) if kind.contains("text/event-stream") => Some(streamed.unwrap_or(STREAMED)),
             Some(_) => Some(self.plan.bytes_per_token.unwrap_or(BYTES)),
             None => streamed,
         };
         let (Some(bytes), Some(factor)) = (values.bytes(&SENT)?, factor) else { return Ok(None) };
         notes.add(ESTIMATED_ANSWER);
-        Ok(Some(tokens(bytes, factor)))
+        Ok(Some(bytes_to_tokens(bytes, factor)))
     }
 }
 
-fn tokens(bytes: u64, factor: f64) -> u32 {
+fn bytes_to_tokens(bytes: u64, factor: f64) -> u32 {
     (bytes as f64 / factor).round().clamp(1.0, f64::from(MOST_TOKENS)) as u32
 }
 
@@ -241,7 +243,7 @@ impl LineValues<'_> {
         self.0.get(name).map(|value| value.trim()).filter(|value| !matches!(*value, "" | "-"))
     }
 
-    fn first(&self, names: &[&str]) -> Option<&str> {
+    fn first_of(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.get(name))
     }
 
@@ -257,7 +259,7 @@ impl LineValues<'_> {
         }
         let target = match self.get("request") {
             Some(request) => request.split(' ').nth(1),
-            None => self.first(&["request_uri", "uri"]),
+            None => self.first_of(&["request_uri", "uri"]),
         };
         let path = target?.split(['?', '#']).next()?.trim_end_matches('/');
         PATHS.iter().find(|end| path.ends_with(**end)).map(|end| end.trim_start_matches('/'))
@@ -266,46 +268,47 @@ impl LineValues<'_> {
     fn status(&self) -> Result<Option<u16>, EntryError> {
         let Some(text) = self.get("status") else { return Ok(None) };
         let status = text.parse().ok().filter(|status| (100..1000).contains(status));
-        status.map(Some).ok_or_else(|| private::wrong("status", "an HTTP status"))
+        status.map(Some).ok_or_else(|| private::wrong_field_error("status", "an HTTP status"))
     }
 
     /// When the request ended, and whether that is known to the second only.
-    fn end(&self) -> Result<(Nanos, bool), EntryError> {
+    fn end_instant(&self) -> Result<(Nanos, bool), EntryError> {
         if let Some(text) = self.get("msec") {
-            let at = moment(text).ok_or_else(|| private::wrong("msec", "seconds"))?;
+            let at =
+                parse_moment(text).ok_or_else(|| private::wrong_field_error("msec", "seconds"))?;
             return Ok((at, false));
         }
         let at = match (self.get("time_iso8601"), self.get("time_local")) {
-            (Some(text), _) => moment(text),
-            (None, Some(text)) => local(text),
+            (Some(text), _) => parse_moment(text),
+            (None, Some(text)) => parse_local(text),
             (None, None) => return Err(EntryError::from("no time in the line")),
         };
-        at.map(|at| (at, true)).ok_or_else(|| private::wrong("time", "an instant"))
+        at.map(|at| (at, true)).ok_or_else(|| private::wrong_field_error("time", "an instant"))
     }
 
     /// How long the request took: what the upstreams took together where nothing else is known.
-    fn took(&self) -> Result<Option<Nanos>, EntryError> {
-        let wrong = |name| private::wrong(name, "seconds");
+    fn duration(&self) -> Result<Option<Nanos>, EntryError> {
+        let wrong = |name| private::wrong_field_error(name, "seconds");
         if let Some(text) = self.get("request_time") {
-            return nanos(text, 9).map(Some).ok_or_else(|| wrong("request_time"));
+            return parse_nanos(text, 9).map(Some).ok_or_else(|| wrong("request_time"));
         }
         let Some(text) = self.get("upstream_response_time") else { return Ok(None) };
         let mut sum = Nanos::ZERO;
         for part in text.split([',', ':']).map(str::trim).filter(|part| !matches!(*part, "" | "-"))
         {
-            sum += nanos(part, 9).ok_or_else(|| wrong("upstream_response_time"))?;
+            sum += parse_nanos(part, 9).ok_or_else(|| wrong("upstream_response_time"))?;
         }
         Ok(Some(sum))
     }
 
     fn tokens(&self, field: Option<&str>) -> Result<Option<u32>, EntryError> {
         let text = field.and_then(|field| self.get(field).map(|text| (field, text)));
-        text.map_or(Ok(None), |(field, text)| private::count(field, text))
+        text.map_or(Ok(None), |(field, text)| private::parse_count(field, text))
     }
 
     fn bytes(&self, names: &[&'static str]) -> Result<Option<u64>, EntryError> {
         let found = names.iter().find_map(|name| self.get(name).map(|text| (name, text)));
         let Some((name, text)) = found else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| private::wrong(name, "a number of bytes"))
+        text.parse().map(Some).map_err(|_| private::wrong_field_error(name, "a number of bytes"))
     }
 }

@@ -19,25 +19,25 @@ use span_tree::SpanFamily;
 pub(crate) use shape::is_spans;
 
 /// One pass over the spans, behind one that learns who called whom.
-pub(super) fn scan(
+pub(super) fn scan_otel(
     path: &Path,
     options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<PassTally, DatasetError> {
     let mut family = SpanFamily::default();
-    walk(path, &mut |place, found| match found {
+    walk_spans(path, &mut |place, found| match found {
         Ok(OtelItem::Span(span)) => {
             family.add(&span).map_err(|fault| DatasetError::new(path, place, fault))
         }
         _ => Ok(()),
     })?;
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
-    let sha256 = walk(path, &mut |place, found| {
-        pass.item(place, |_, _| match found? {
+    let sha256 = walk_spans(path, &mut |place, found| {
+        pass.read_item(place, |_, _| match found? {
             OtelItem::Nothing(why) => Ok(ItemOutcome::Skip(why.to_owned())),
-            OtelItem::Span(span) => match family.reason(&span) {
+            OtelItem::Span(span) => match family.skip_reason(&span) {
                 Some(why) => Ok(ItemOutcome::Skip(why.to_owned())),
-                None => span.found(),
+                None => span.to_outcome(),
             },
         })
     })?;
@@ -55,13 +55,13 @@ type See<'a> =
     dyn FnMut(FilePosition, Result<OtelItem, EntryError>) -> Result<(), DatasetError> + 'a;
 
 /// Shows every span of a file, and gives the file's hash.
-fn walk(path: &Path, see: &mut See<'_>) -> Result<String, DatasetError> {
-    let mut items = Items::documents(path)?;
+fn walk_spans(path: &Path, see: &mut See<'_>) -> Result<String, DatasetError> {
+    let mut items = Items::new_documents(path)?;
     while let Some((place, piece)) = items.next(path)? {
-        match private::piece(piece) {
+        match private::text_or_fault(piece) {
             Err(fault) => see(place, Err(fault))?,
             Ok(text) if text.trim().is_empty() => see(place, Ok(OtelItem::Nothing("blank line")))?,
-            Ok(text) => shape::spans(text, &mut |found| see(place, found))?,
+            Ok(text) => shape::show_spans(text, &mut |found| see(place, found))?,
         }
     }
     items.finish(path)

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use goodput_model::{Api, Message, Role, excerpt};
+use goodput_model::{Api, Message, Role, safe_excerpt};
 use serde_json::value::RawValue;
 
 use super::TraceSelection;
-use super::decimal::field;
-use super::lines::blocks;
+use super::decimal::parse_time_field;
+use super::lines::parse_blocks;
 use super::row::SCHEMA;
 use crate::entry::{RecordedService, TokenCounter};
 use crate::error::{DatasetError, EntryError};
-use crate::input::open;
+use crate::input::open_text;
 use crate::items::Items;
 use crate::messages;
-use crate::object::{JsonObject, string, unknown_field};
+use crate::object::{JsonObject, parse_string, unknown_field};
 use crate::pass::{EntryNotes, ItemOutcome, Keeper, Pass, PassTally};
 use crate::{DatasetEntry, DatasetTurn};
 
@@ -54,55 +54,55 @@ struct Stated {
 }
 
 /// One pass over a trace.
-pub(super) fn scan(
+pub(super) fn scan_own(
     path: &Path,
     options: &TraceSelection,
     keeper: &mut dyn Keeper,
 ) -> Result<(PassTally, Option<u32>), DatasetError> {
-    let mut items = Items::new(path, open(path)?)?;
+    let mut items = Items::new(path, open_text(path)?)?;
     let stated = match items.next(path)? {
         None => return Err(DatasetError::file(path, "holds no entries")),
         Some((place, piece)) => {
-            let stated = piece.and_then(header);
+            let stated = piece.and_then(parse_header);
             stated.map_err(|fault| DatasetError::new(path, place, fault))?
         }
     };
     let block = options.block_tokens.or(stated.block_tokens);
     let mut pass = Pass::new(path, options.skip_invalid, keeper);
     while let Some((place, piece)) = items.next(path)? {
-        pass.item(place, |_, notes| {
+        pass.read_item(place, |_, notes| {
             let text = piece?;
             if text.trim().is_empty() {
                 return Ok(ItemOutcome::Skip("blank line".to_owned()));
             }
             let object = JsonObject::parse(text)?;
             if stated.is_first {
-                known(&object, FIELDS.get(..FIRST_FIELDS).unwrap_or_default())?;
-                return entry(&object, block, |row| row.need_tokens("output_tokens"))
+                check_known_fields(&object, FIELDS.get(..FIRST_FIELDS).unwrap_or_default())?;
+                return read_entry(&object, block, |row| row.required_tokens("output_tokens"))
                     .map(ItemOutcome::Entry);
             }
-            known(&object, &FIELDS)?;
-            recorded(&object, block, notes)
+            check_known_fields(&object, &FIELDS)?;
+            read_recorded(&object, block, notes)
         })?;
     }
     Ok((pass.finish(items.finish(path)?)?, block))
 }
 
-fn header(text: &str) -> Result<Stated, EntryError> {
+fn parse_header(text: &str) -> Result<Stated, EntryError> {
     let object = JsonObject::parse(text)?;
-    let schema = object.need("schema", SCHEMA)?;
-    let name = string("schema", schema, SCHEMA)?;
+    let schema = object.required("schema", SCHEMA)?;
+    let name = parse_string("schema", schema, SCHEMA)?;
     if name != SCHEMA && name != FIRST {
         return Err(EntryError::with_hint(
-            format!("field `schema` is `{}`, expected `{SCHEMA}`", excerpt(schema.get())),
+            format!("field `schema` is `{}`, expected `{SCHEMA}`", safe_excerpt(schema.get())),
             "it may come from another version of goodput",
         ));
     }
-    known(&object, &HEADER)?;
+    check_known_fields(&object, &HEADER)?;
     Ok(Stated { is_first: name == FIRST, block_tokens: object.tokens("block_tokens")? })
 }
 
-fn known(object: &JsonObject<'_>, fields: &[&str]) -> Result<(), EntryError> {
+fn check_known_fields(object: &JsonObject<'_>, fields: &[&str]) -> Result<(), EntryError> {
     match object.names().find(|name| !fields.contains(name)) {
         Some(name) => Err(unknown_field(name, fields)),
         None => Ok(()),
@@ -110,16 +110,18 @@ fn known(object: &JsonObject<'_>, fields: &[&str]) -> Result<(), EntryError> {
 }
 
 /// Instants, lengths and blocks.
-fn entry(
+fn read_entry(
     object: &JsonObject<'_>,
     block: Option<u32>,
     output: impl Fn(&JsonObject<'_>) -> Result<u32, EntryError>,
 ) -> Result<DatasetEntry, EntryError> {
-    let at = field("at", object.need("at", "seconds")?.get(), 9)?;
-    let time = |name: &str| object.value(name).map(|raw| field(name, raw.get(), 9)).transpose();
+    let at = parse_time_field("at", object.required("at", "seconds")?.get(), 9)?;
+    let time = |name: &str| {
+        object.non_null(name).map(|raw| parse_time_field(name, raw.get(), 9)).transpose()
+    };
     let blocks = match block {
-        Some(block) => blocks(object, "blocks", block.max(1))?,
-        None if object.value("blocks").is_some() => {
+        Some(block) => parse_blocks(object, "blocks", block.max(1))?,
+        None if object.non_null("blocks").is_some() => {
             let there = HEADER.into_iter().take(2);
             return Err(EntryError::missing(
                 "block_tokens",
@@ -130,7 +132,7 @@ fn entry(
         None => Vec::new(),
     };
     let turn = DatasetTurn {
-        input_tokens: Some(object.need_tokens("input_tokens")?),
+        input_tokens: Some(object.required_tokens("input_tokens")?),
         output_tokens: Some(output(object)?),
         blocks,
         took: time("took")?,
@@ -144,37 +146,32 @@ fn entry(
 /// A row of the second version. A request that was refused for its content is not load, and a
 /// prompt whose length is unknown cannot be replayed; both are left out. A request without an
 /// answer asks for one token.
-fn recorded(
+fn read_recorded(
     object: &JsonObject<'_>,
     block: Option<u32>,
     notes: &mut EntryNotes,
 ) -> Result<ItemOutcome, EntryError> {
-    let served = served(object)?;
-    if let Some(status) = served.status.filter(|status| is_refusal(*status)) {
+    let served = read_service(object)?;
+    if let Some(status) = served.status.filter(|status| is_client_error(*status)) {
         return Ok(ItemOutcome::Skip(format!("refused with {status} when recorded")));
     }
-    if is_zero(object, "input_tokens") {
+    if is_zero_field(object, "input_tokens") {
         return Ok(ItemOutcome::Skip("a prompt of unknown length".to_owned()));
     }
-    let is_unanswered = is_zero(object, "output_tokens");
+    let is_unanswered = is_zero_field(object, "output_tokens");
     if is_unanswered {
         notes.add("row that had no answer when recorded: it requests 1 token");
     }
-    let mut entry =
-        entry(
-            object,
-            block,
-            |row| {
-                if is_unanswered { Ok(1) } else { row.need_tokens("output_tokens") }
-            },
-        )?;
+    let mut entry = read_entry(object, block, |row| {
+        if is_unanswered { Ok(1) } else { row.required_tokens("output_tokens") }
+    })?;
     for turn in &mut entry.turns {
-        if let Some(body) = object.value("body")
+        if let Some(body) = object.non_null("body")
             && read_body(body, turn, notes).is_none()
         {
             notes.add("body that is not text: its lengths and blocks are used");
         }
-        let answer = object.value("answer").map(|raw| string("answer", raw, "a text"));
+        let answer = object.non_null("answer").map(|raw| parse_string("answer", raw, "a text"));
         turn.reply = answer.transpose()?.map(|text| Message::text(Role::Assistant, text.as_ref()));
         let is_known = served != RecordedService::default();
         turn.served = is_known.then(|| Box::new(served.clone()));
@@ -183,35 +180,40 @@ fn recorded(
 }
 
 /// Whether the request itself was wrong: not the hour, nor the server.
-fn is_refusal(status: u16) -> bool {
+fn is_client_error(status: u16) -> bool {
     (400..500).contains(&status) && !matches!(status, 408 | 409 | 425 | 429 | 499)
 }
 
-fn is_zero(object: &JsonObject<'_>, name: &str) -> bool {
-    object.value(name).is_some_and(|raw| raw.get() == "0")
+fn is_zero_field(object: &JsonObject<'_>, name: &str) -> bool {
+    object.non_null(name).is_some_and(|raw| raw.get() == "0")
 }
 
 /// Takes what a body says, and its further fields; none if it cannot be asked again.
 fn read_body(raw: &RawValue, turn: &mut DatasetTurn, notes: &mut EntryNotes) -> Option<()> {
     let body: JsonObject<'_> = serde_json::from_str(raw.get()).ok()?;
-    turn.messages = messages::said(&body).ok().filter(|said| !said.is_empty())?;
-    turn.fields = messages::fields(&body, notes);
+    turn.messages = messages::body_messages(&body).ok().filter(|said| !said.is_empty())?;
+    turn.fields = messages::extra_fields(&body, notes);
     Some(())
 }
 
 /// How it was served.
-fn served(object: &JsonObject<'_>) -> Result<RecordedService, EntryError> {
+fn read_service(object: &JsonObject<'_>) -> Result<RecordedService, EntryError> {
     let word = |name: &str, expected: &str| {
-        let text = object.value(name).map(|raw| string(name, raw, expected)).transpose()?;
+        let text =
+            object.non_null(name).map(|raw| parse_string(name, raw, expected)).transpose()?;
         Ok::<_, EntryError>(text.map(std::borrow::Cow::into_owned))
     };
     let whole = |name: &str| {
         let wrong = |raw: &RawValue| EntryError::field(name, raw.get(), "a whole number");
-        object.value(name).map(|raw| raw.get().parse::<u32>().map_err(|_| wrong(raw))).transpose()
+        object
+            .non_null(name)
+            .map(|raw| raw.get().parse::<u32>().map_err(|_| wrong(raw)))
+            .transpose()
     };
     let counted = |name: &str| {
         let said = word(name, "what counted it")?;
-        said.map(|said| one_of(name, &said, &TokenCounter::ALL, TokenCounter::name)).transpose()
+        said.map(|said| parse_one_of(name, &said, &TokenCounter::ALL, TokenCounter::name))
+            .transpose()
     };
     let endpoint = word("endpoint", "the name of an API")?;
     let apis = [Api::Chat, Api::Completions];
@@ -220,14 +222,16 @@ fn served(object: &JsonObject<'_>) -> Result<RecordedService, EntryError> {
         let known = u16::try_from(status).ok().filter(|status| (100..1000).contains(status));
         known.ok_or_else(|| EntryError::field("status", &status.to_string(), "an HTTP status"))
     });
-    let ttft = object.value("ttft").map(|raw| field("ttft", raw.get(), 9));
+    let ttft = object.non_null("ttft").map(|raw| parse_time_field("ttft", raw.get(), 9));
     // Nothing is made of these yet, but that they are there.
-    list("gaps", object.value("gaps"), "an array of microseconds")?;
-    if let Some(raw) = object.value("params").filter(|raw| !raw.get().starts_with('{')) {
+    check_list("gaps", object.non_null("gaps"), "an array of microseconds")?;
+    if let Some(raw) = object.non_null("params").filter(|raw| !raw.get().starts_with('{')) {
         return Err(EntryError::field("params", raw.get(), "an object"));
     }
     Ok(RecordedService {
-        endpoint: endpoint.map(|said| one_of("endpoint", &said, &apis, Api::name)).transpose()?,
+        endpoint: endpoint
+            .map(|said| parse_one_of("endpoint", &said, &apis, Api::name))
+            .transpose()?,
         model: word("model", "the name of a model")?,
         status: status.transpose()?,
         finish: word("finish", "a finish reason")?,
@@ -240,12 +244,12 @@ fn served(object: &JsonObject<'_>) -> Result<RecordedService, EntryError> {
         input_by: counted("input_by")?,
         output_by: counted("output_by")?,
         cached_tokens: whole("cached_tokens")?,
-        has_params: object.value("params").is_some(),
-        has_gaps: object.value("gaps").is_some(),
+        has_params: object.non_null("params").is_some(),
+        has_gaps: object.non_null("gaps").is_some(),
     })
 }
 
-fn list(name: &str, raw: Option<&RawValue>, expected: &str) -> Result<(), EntryError> {
+fn check_list(name: &str, raw: Option<&RawValue>, expected: &str) -> Result<(), EntryError> {
     let is_list = |raw: &RawValue| serde_json::from_str::<Vec<u32>>(raw.get()).is_ok();
     match raw.filter(|raw| !is_list(raw)) {
         Some(raw) => Err(EntryError::field(name, raw.get(), expected)),
@@ -253,13 +257,13 @@ fn list(name: &str, raw: Option<&RawValue>, expected: &str) -> Result<(), EntryE
     }
 }
 
-fn one_of<T: Copy>(
+fn parse_one_of<T: Copy>(
     field: &str,
     said: &str,
     all: &[T],
     name: impl Fn(T) -> &'static str,
 ) -> Result<T, EntryError> {
     let found = all.iter().copied().find(|one| name(*one) == said);
-    let expected = || crate::error::names(all.iter().map(|one| name(*one)));
+    let expected = || crate::error::name_list(all.iter().map(|one| name(*one)));
     found.ok_or_else(|| EntryError::field(field, said, &format!("one of {}", expected())))
 }

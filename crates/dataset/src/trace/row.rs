@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use goodput_model::{Api, ErrorClass, Nanos};
 use serde_json::value::RawValue;
 
-use super::decimal::decimal;
+use super::decimal::seconds_text;
 use crate::entry::TokenCounter;
 
 /// The format's name and version.
@@ -129,8 +129,8 @@ impl<W: Write> TraceRowWriter<W> {
         if let Some(tokens) = head.block_tokens {
             write!(out, r#","block_tokens":{tokens}"#)?;
         }
-        text(&mut out, "tokenizer", head.tokenizer.as_deref())?;
-        text(&mut out, "started", head.started.as_deref())?;
+        write_text(&mut out, "tokenizer", head.tokenizer.as_deref())?;
+        write_text(&mut out, "started", head.started.as_deref())?;
         writeln!(out, r#","text":{}}}"#, head.text)?;
         Ok(Self { out })
     }
@@ -138,25 +138,25 @@ impl<W: Write> TraceRowWriter<W> {
     /// Writes a row.
     pub fn write(&mut self, row: &TraceRow) -> io::Result<()> {
         let out = &mut self.out;
-        write!(out, r#"{{"at":{}"#, decimal(row.at))?;
-        text(out, "session", row.session.as_deref())?;
-        text(out, "class", row.class.as_deref())?;
-        text(out, "endpoint", row.endpoint.map(Api::name))?;
-        text(out, "model", row.model.as_deref())?;
+        write!(out, r#"{{"at":{}"#, seconds_text(row.at))?;
+        write_text(out, "session", row.session.as_deref())?;
+        write_text(out, "class", row.class.as_deref())?;
+        write_text(out, "endpoint", row.endpoint.map(Api::name))?;
+        write_text(out, "model", row.model.as_deref())?;
         write!(out, r#","input_tokens":{}"#, row.input_tokens)?;
-        text(out, "input_by", row.input_by.map(TokenCounter::name))?;
+        write_text(out, "input_by", row.input_by.map(TokenCounter::name))?;
         write!(out, r#","output_tokens":{}"#, row.output_tokens)?;
-        text(out, "output_by", row.output_by.map(TokenCounter::name))?;
+        write_text(out, "output_by", row.output_by.map(TokenCounter::name))?;
         if let Some(tokens) = row.cached_tokens {
             write!(out, r#","cached_tokens":{tokens}"#)?;
         }
         if !row.blocks.is_empty() {
             write!(out, r#","blocks":{}"#, serde_json::to_string(&row.blocks)?)?;
         }
-        params(out, &row.params)?;
+        write_params(out, &row.params)?;
         for (name, time) in [("ttft", row.ttft), ("took", row.took), ("after", row.after)] {
             if let Some(time) = time {
-                write!(out, r#","{name}":{}"#, decimal(time))?;
+                write!(out, r#","{name}":{}"#, seconds_text(time))?;
             }
         }
         if !row.gaps.is_empty() {
@@ -166,12 +166,12 @@ impl<W: Write> TraceRowWriter<W> {
         if let Some(status) = row.status {
             write!(out, r#","status":{status}"#)?;
         }
-        text(out, "finish", row.finish.as_deref())?;
-        text(out, "failure", row.failure.map(|class| class.to_string()).as_deref())?;
+        write_text(out, "finish", row.finish.as_deref())?;
+        write_text(out, "failure", row.failure.map(|class| class.to_string()).as_deref())?;
         if let Some(body) = &row.body {
-            write!(out, r#","body":{}"#, one_line(body)?)?;
+            write!(out, r#","body":{}"#, to_one_line(body)?)?;
         }
-        text(out, "answer", row.answer.as_deref())?;
+        write_text(out, "answer", row.answer.as_deref())?;
         out.write_all(b"}\n")
     }
 
@@ -186,14 +186,14 @@ impl<W: Write> TraceRowWriter<W> {
     }
 }
 
-fn text(out: &mut impl Write, name: &str, text: Option<&str>) -> io::Result<()> {
+fn write_text(out: &mut impl Write, name: &str, text: Option<&str>) -> io::Result<()> {
     match text {
         Some(text) => write!(out, r#","{name}":{}"#, serde_json::to_string(text)?),
         None => Ok(()),
     }
 }
 
-fn params(out: &mut impl Write, params: &Params) -> io::Result<()> {
+fn write_params(out: &mut impl Write, params: &Params) -> io::Result<()> {
     for (place, (name, value)) in params.0.iter().enumerate() {
         let before = if place == 0 { r#","params":{"# } else { "," };
         write!(out, r#"{before}"{name}":"#)?;
@@ -209,7 +209,7 @@ fn params(out: &mut impl Write, params: &Params) -> io::Result<()> {
 }
 
 /// A body on one line: JSON without its blanks, anything else as a text.
-fn one_line(body: &str) -> io::Result<String> {
+fn to_one_line(body: &str) -> io::Result<String> {
     if serde_json::from_str::<&RawValue>(body).is_err() {
         return Ok(serde_json::to_string(body)?);
     }

@@ -3,7 +3,7 @@
 use crate::common::{file, words};
 use goodput_dataset::{
     ConvertTarget, DatasetFormat, DatasetOptions, TraceFormat, TraceSelection, convert, frozen,
-    load, load_pairs, load_trace,
+    load_dataset, load_pairs, load_trace,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -80,7 +80,7 @@ fn every_reader(name: &str, bytes: &[u8]) {
                 skip_invalid,
                 ..DatasetOptions::default()
             };
-            if let Ok(loaded) = load(&scratch.path, &options, &words) {
+            if let Ok(loaded) = load_dataset(&scratch.path, &options, &words) {
                 assert!(!loaded.entries.is_empty() && loaded.entries.len() <= 3);
                 assert!(loaded.entries.iter().all(|entry| !entry.turns.is_empty()));
                 for target in ConvertTarget::ALL {
@@ -101,7 +101,7 @@ fn every_reader(name: &str, bytes: &[u8]) {
         }
     }
     let _ = load_pairs(&scratch.path);
-    let _ = frozen::read(&scratch.path);
+    let _ = frozen::read_frozen(&scratch.path);
 }
 
 proptest! {

@@ -2,7 +2,8 @@
 
 use crate::common::{all, failure, file, message, read, trace, trace_failure, words};
 use goodput_dataset::{
-    DatasetFormat, DatasetOptions, TraceFormat, TraceSelection, load, load_pairs, load_trace,
+    DatasetFormat, DatasetOptions, TraceFormat, TraceSelection, load_dataset, load_pairs,
+    load_trace,
 };
 
 const TALK: &str = r#"{"conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}"#;
@@ -133,9 +134,9 @@ fn files_that_are_empty_packed_or_no_files() {
     assert_eq!(message(&error), "t.csv: is UTF-16, expected UTF-8");
     assert!(error.hint().unwrap().contains("iconv -f UTF-16"));
     let folder = tempfile::tempdir().unwrap();
-    let error = load(folder.path(), &all(), &words).unwrap_err();
+    let error = load_dataset(folder.path(), &all(), &words).unwrap_err();
     assert!(error.to_string().ends_with("is a folder, expected a file"), "{error}");
-    let error = load(&folder.path().join("none"), &all(), &words).unwrap_err();
+    let error = load_dataset(&folder.path().join("none"), &all(), &words).unwrap_err();
     assert!(error.to_string().contains("none: cannot be opened: No such file"), "{error}");
     assert_eq!(
         failure("p.parquet", "PARX"),
@@ -304,7 +305,7 @@ fn foreign_text_in_a_message_is_short_and_harmless() {
 #[test]
 fn a_codec_that_is_not_built_in_has_a_name() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/prompts-brotli.parquet");
-    let error = load(std::path::Path::new(file), &DatasetOptions::default(), &|_| 1)
+    let error = load_dataset(std::path::Path::new(file), &DatasetOptions::default(), &|_| 1)
         .unwrap_err()
         .to_string();
     assert!(error.contains("is compressed with Brotli, which is not supported"), "{error}");

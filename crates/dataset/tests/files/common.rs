@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use goodput_dataset::{DatasetError, DatasetOptions, Loaded, TraceSelection, load, load_trace};
+use goodput_dataset::{
+    DatasetError, DatasetOptions, Loaded, TraceSelection, load_dataset, load_trace,
+};
 use goodput_model::{Message, MessagePart, Role};
 use tempfile::TempDir;
 
@@ -35,7 +37,7 @@ pub(crate) fn read(
     content: impl AsRef<[u8]>,
     options: &DatasetOptions,
 ) -> Result<Loaded, DatasetError> {
-    load(&file(name, content).path, options, &words)
+    load_dataset(&file(name, content).path, options, &words)
 }
 
 pub(crate) fn read_all(name: &str, content: impl AsRef<[u8]>) -> Loaded {

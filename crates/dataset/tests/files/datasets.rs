@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::common::{all, assistant, file, first_texts, read, read_all, system, user, words};
-use goodput_dataset::{DatasetFormat, DatasetOptions, DatasetTurn, load};
+use goodput_dataset::{DatasetFormat, DatasetOptions, DatasetTurn, load_dataset};
 use goodput_model::Message;
 
 fn skipped(reasons: &[(&str, u64)]) -> BTreeMap<String, u64> {
@@ -246,7 +246,7 @@ fn filtering_comes_before_counting_the_sample_and_reads_on_until_it_is_full() {
         min_input: Some(4),
         ..DatasetOptions::default()
     };
-    let sample = |n| load(&scratch.path, &options(n), &words).unwrap();
+    let sample = |n| load_dataset(&scratch.path, &options(n), &words).unwrap();
     let all = sample(1_000);
     assert_eq!(all.entries.len(), 29);
     assert!(all.entries.iter().all(|entry| entry.line % 667 == 0));
@@ -255,7 +255,7 @@ fn filtering_comes_before_counting_the_sample_and_reads_on_until_it_is_full() {
     assert_eq!(all.skipped, skipped(&[("prompt below 4 tokens", 20_000 - 29)]));
     // The oracle: all entries in their random order, and those that pass.
     let every = DatasetOptions { sample: 20_000, seed: 3, ..DatasetOptions::default() };
-    let mut expected = lines(&load(&scratch.path, &every, &words).unwrap());
+    let mut expected = lines(&load_dataset(&scratch.path, &every, &words).unwrap());
     expected.retain(|line| line % 667 == 0);
     assert_eq!(lines(&all), expected);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::{file, message};
-use goodput_dataset::frozen::{FrozenHeader, FrozenWriter, Sessions, read};
+use goodput_dataset::frozen::{FrozenHeader, FrozenWriter, Sessions, read_frozen};
 use goodput_model::{
     Constraint, ConstraintKind, History, Message, MessagePart, Nanos, Planned, Request, Role,
     Session, SessionStep,
@@ -92,10 +92,10 @@ proptest! {
     #[test]
     fn what_is_written_is_what_is_read(sessions in sessions()) {
         let (folder, header) = write(&sessions);
-        let (found_header, found) = read(&folder.path().join("w.jsonl")).unwrap();
+        let (found_header, found) = read_frozen(&folder.path().join("w.jsonl")).unwrap();
         prop_assert_eq!(&found_header, &header);
         prop_assert_eq!(header.sessions, sessions.len() as u64);
-        let requests: u64 = sessions.iter().map(|(_, session)| session.requests()).sum();
+        let requests: u64 = sessions.iter().map(|(_, session)| session.request_count()).sum();
         prop_assert_eq!(header.requests, requests);
         prop_assert_eq!(found, sessions);
     }
@@ -131,7 +131,7 @@ fn a_changed_file_is_found_out() {
     let (_folder, path, text) = frozen();
     let failure = |text: String| {
         std::fs::write(&path, text).unwrap();
-        message(&read(&path).unwrap_err())
+        message(&read_frozen(&path).unwrap_err())
     };
     let changed = failure(text.replace("hello", "hallo"));
     assert!(
@@ -159,11 +159,11 @@ fn other_files_are_no_frozen_workloads() {
     for text in ["{\"prompt\":\"a\"}\n", "hello\n"] {
         let scratch = file("w.jsonl", text);
         assert_eq!(
-            message(&read(&scratch.path).unwrap_err()),
+            message(&read_frozen(&scratch.path).unwrap_err()),
             "w.jsonl, line 1: no field `schema`, expected `goodput.workload/1`"
         );
     }
-    assert_eq!(message(&read(&file("w.jsonl", "").path).unwrap_err()), "w.jsonl: is empty");
+    assert_eq!(message(&read_frozen(&file("w.jsonl", "").path).unwrap_err()), "w.jsonl: is empty");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn texts_that_are_shared_are_held_once() {
     };
     let sessions: Sessions = ["a", "b"].map(|text| (None, Session::single(request(text)))).to_vec();
     let (folder, _) = write(&sessions);
-    let (_, found) = read(&folder.path().join("w.jsonl")).unwrap();
+    let (_, found) = read_frozen(&folder.path().join("w.jsonl")).unwrap();
     let shared = |n: usize| match &found[n].1.steps[0].requests[0].messages[0] {
         Message::Plain { parts, .. } => match &parts[0] {
             MessagePart::Text(text) => Arc::clone(text),

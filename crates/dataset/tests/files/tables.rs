@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::common::{all, assistant, first_texts, message, system, user, words};
-use goodput_dataset::{DatasetOptions, DatasetTurn, load};
+use goodput_dataset::{DatasetOptions, DatasetTurn, load_dataset};
 use parquet::basic::{Compression, Encoding};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
@@ -104,7 +104,7 @@ fn columns_of_text_and_numbers() {
     ] {
         let (_folder, path) = scratch();
         flat(&path, compression);
-        let loaded = load(&path, &asking("ask", Some("len")), &words).unwrap();
+        let loaded = load_dataset(&path, &asking("ask", Some("len")), &words).unwrap();
         assert_eq!(
             (loaded.format, loaded.seen, first_texts(&loaded)),
             ("parquet", 3, vec!["a b".to_owned(), "c".to_owned()])
@@ -115,7 +115,7 @@ fn columns_of_text_and_numbers() {
         assert_eq!(loaded.skipped["blank prompt"], 1);
         assert_eq!(loaded.sha256, goodput_dataset::file_sha256(&path).unwrap());
         assert_eq!(loaded.notes.len(), 3);
-        let loaded = load(&path, &asking("ask", Some("answer")), &words).unwrap();
+        let loaded = load_dataset(&path, &asking("ask", Some("answer")), &words).unwrap();
         assert_eq!(loaded.entries[1].turns[0].reply, Some(assistant("x y z")));
         assert_eq!(loaded.entries[1].turns[0].output_tokens, Some(3));
     }
@@ -125,7 +125,8 @@ fn columns_of_text_and_numbers() {
 fn columns_that_are_not_there_or_of_another_kind() {
     let (_folder, path) = scratch();
     flat(&path, Compression::UNCOMPRESSED);
-    let failure = |options: &DatasetOptions| message(&load(&path, options, &words).unwrap_err());
+    let failure =
+        |options: &DatasetOptions| message(&load_dataset(&path, options, &words).unwrap_err());
     assert_eq!(
         failure(&all()),
         "t.parquet: no column `prompt`, `text`, `question`, `instruction`, `query`, `input`; columns \
@@ -174,13 +175,13 @@ fn lists_of_messages() {
     };
     let open = |text: &str| DatasetTurn { messages: vec![user(text)], ..DatasetTurn::default() };
     talks(&path, ["conversations", "from", "value"]);
-    let loaded = load(&path, &all(), &words).unwrap();
+    let loaded = load_dataset(&path, &all(), &words).unwrap();
     assert_eq!(loaded.entries.len(), 1);
     assert_eq!(loaded.entries[0].turns, std::slice::from_ref(&answered));
     assert_eq!(loaded.skipped["no question with an answer"], 1);
     // In the words of the chat API, a last question without an answer is a request.
     talks(&path, ["messages", "role", "content"]);
-    let loaded = load(&path, &all(), &words).unwrap();
+    let loaded = load_dataset(&path, &all(), &words).unwrap();
     assert_eq!(loaded.entries[0].turns, [answered, open("open")]);
     assert_eq!(loaded.entries[1].turns, [open("alone")]);
 }
@@ -193,7 +194,7 @@ fn a_damaged_table_is_an_error_wherever_it_is_damaged() {
     let options = asking("ask", Some("len"));
     for cut in [4, good.len() / 2, good.len() - 1] {
         std::fs::write(&path, &good[..cut]).unwrap();
-        let error = message(&load(&path, &options, &words).unwrap_err());
+        let error = message(&load_dataset(&path, &options, &words).unwrap_err());
         assert!(error.starts_with("t.parquet: is a damaged Parquet file: "), "{error}");
     }
     // Any one byte may be wrong: an error or a result, never a panic or a hang.
@@ -201,7 +202,7 @@ fn a_damaged_table_is_an_error_wherever_it_is_damaged() {
         let mut bad = good.clone();
         bad[at] ^= 0x55;
         std::fs::write(&path, &bad).unwrap();
-        let _ = load(&path, &options, &words);
+        let _ = load_dataset(&path, &options, &words);
     }
 }
 
@@ -211,7 +212,7 @@ fn a_page_that_states_too_much_is_an_error() {
     let (_folder, path) = scratch();
     let bytes = include_bytes!("../../../fuzz/corpus/page-of-768-mib.parquet");
     std::fs::write(&path, bytes).unwrap();
-    let error = message(&load(&path, &all(), &words).unwrap_err());
+    let error = message(&load_dataset(&path, &all(), &words).unwrap_err());
     assert!(error.contains("a page states more than 64 MiB of data"), "{error}");
 }
 
@@ -227,7 +228,7 @@ fn texts_in_delta_encodings_are_read_in_both_versions_of_pages() {
             let properties = properties.set_dictionary_enabled(false).set_encoding(encoding);
             let schema = "message schema { OPTIONAL BYTE_ARRAY ask (UTF8); }";
             write_as(&path, schema, &columns, properties);
-            let loaded = load(&path, &asking("ask", None), &words).unwrap();
+            let loaded = load_dataset(&path, &asking("ask", None), &words).unwrap();
             assert_eq!(first_texts(&loaded), texts, "{encoding} {version:?}");
         }
     }

@@ -21,7 +21,7 @@ fn row(line: u64, ms: u64, input: u32, output: u32) -> DatasetEntry {
     }
 }
 
-fn labelled(mut entry: DatasetEntry, session: Option<&str>, class: Option<&str>) -> DatasetEntry {
+fn labeled(mut entry: DatasetEntry, session: Option<&str>, class: Option<&str>) -> DatasetEntry {
     entry.session = session.map(str::to_owned);
     entry.class = class.map(str::to_owned);
     entry
@@ -39,9 +39,9 @@ fn mooncake() {
         {\"delay\": 500, \"input_length\": 10, \"output_length\": 1, \"session_id\": 7}\n";
     let loaded = trace("m.jsonl", text).unwrap();
     assert_eq!((loaded.format, loaded.block_tokens, loaded.seen), ("mooncake", Some(512), 3));
-    let mut second = labelled(with_blocks(row(2, 0, 512, 6), &[46]), Some("7"), Some("chat"));
+    let mut second = labeled(with_blocks(row(2, 0, 512, 6), &[46]), Some("7"), Some("chat"));
     second.at = Some(Nanos(3_000_500_000));
-    let mut third = labelled(row(3, 0, 10, 1), Some("7"), None);
+    let mut third = labeled(row(3, 0, 10, 1), Some("7"), None);
     third.at = Some(Nanos(3_500_500_000));
     third.turns[0].after = Some(Nanos::from_millis(500));
     assert_eq!(loaded.entries, [with_blocks(row(1, 0, 1025, 5), &[46, 47, 48]), second, third]);
@@ -66,7 +66,7 @@ fn bailian_links_chats_by_their_parents() {
     let loaded = trace("b.jsonl", text).unwrap();
     assert_eq!((loaded.format, loaded.block_tokens), ("bailian", Some(16)));
     let expected =
-        |n, ms, root| labelled(with_blocks(row(n, ms, 17, 3), &[1, 2]), Some(root), Some("text"));
+        |n, ms, root| labeled(with_blocks(row(n, ms, 17, 3), &[1, 2]), Some(root), Some("text"));
     assert_eq!(
         loaded.entries,
         [
@@ -88,8 +88,8 @@ fn burstgpt_leaves_out_failures() {
     assert_eq!(
         loaded.entries,
         [
-            labelled(row(2, 0, 472, 18), None, Some("ChatGPT/Conversation log")),
-            labelled(row(4, 113_000, 417, 276), None, Some("GPT-4/API log")),
+            labeled(row(2, 0, 472, 18), None, Some("ChatGPT/Conversation log")),
+            labeled(row(4, 113_000, 417, 276), None, Some("GPT-4/API log")),
         ]
     );
     assert_eq!(loaded.skipped["failed when it was recorded (0 response tokens)"], 1);
@@ -189,7 +189,7 @@ fn what_we_record_is_what_we_read() {
     let loaded = trace("g.jsonl", writer.into_inner()).unwrap();
     assert_eq!((loaded.format, loaded.block_tokens), ("goodput", Some(64)));
     let mut second =
-        labelled(with_blocks(row(3, 0, 65, 2), &[u64::MAX, 0]), Some("s \"1\""), Some("chat"));
+        labeled(with_blocks(row(3, 0, 65, 2), &[u64::MAX, 0]), Some("s \"1\""), Some("chat"));
     second.at = Some(Nanos(1_000_000_001));
     second.turns[0].took = Some(Nanos(1));
     second.turns[0].after = Some(Nanos::from_millis(1));

@@ -42,7 +42,8 @@ fn places(page: &str, mark: char) -> Vec<(usize, usize)> {
 
 #[test]
 fn points_stand_where_they_belong() {
-    let page = draw(&chart(vec![vec![dot(0.0, 0.0), dot(50.0, 50.0), dot(100.0, 100.0)]]));
+    let page =
+        draw_text_plot(&chart(vec![vec![dot(0.0, 0.0), dot(50.0, 50.0), dot(100.0, 100.0)]]));
     assert_eq!(places(&page, 'x'), [(0, COLUMNS - 1), (4, COLUMNS / 2), (8, 0)], "{page}");
     assert!(page.contains("     100┤"), "{page}");
     assert!(page.lines().last().unwrap().trim() == "x series x", "{page}");
@@ -55,7 +56,7 @@ fn rings_have_a_mark_of_their_own() {
     let mut plot = chart(vec![vec![dot(0.0, 0.0)], vec![dot(50.0, 50.0)], vec![dot(100.0, 100.0)]]);
     plot.chart.series[1].tone = 0;
     plot.chart.series[1].shape = Shape::Rings;
-    let page = draw(&plot);
+    let page = draw_text_plot(&plot);
     assert_eq!(places(&page, 'x'), [(8, 0)], "{page}");
     assert_eq!(places(&page, '#'), [(4, COLUMNS / 2)], "{page}");
     assert!(page.contains("# series o"), "{page}");
@@ -64,7 +65,7 @@ fn rings_have_a_mark_of_their_own() {
 #[test]
 fn a_logarithmic_axis_has_equal_decades() {
     let dots = vec![dot(1.0, 10.0), dot(2.0, 100.0), dot(3.0, 1000.0)];
-    let page = draw(&log_chart(dots));
+    let page = draw_text_plot(&log_chart(dots));
     let rows: Vec<usize> = places(&page, 'x').iter().map(|place| place.0).collect();
     assert_eq!(rows, [0, 4, 8], "{page}");
     for label in ["   1,000┤", "     100┤", "      10┤"] {
@@ -74,11 +75,11 @@ fn a_logarithmic_axis_has_equal_decades() {
 
 #[test]
 fn lines_places_and_intervals() {
-    let spread = dot(5.0, 50.0).within(Some(25.0), Some(75.0));
+    let spread = dot(5.0, 50.0).with_interval(Some(25.0), Some(75.0));
     let mut chart = chart(vec![vec![dot(0.0, 0.0), spread, dot(10.0, 100.0)]]);
     chart.chart.rules =
         vec![Rule::Height(75.0, "SLO".to_owned()), Rule::Place(7.5, "answer 7.5".to_owned())];
-    let page = draw(&chart);
+    let page = draw_text_plot(&chart);
     let bar = places(&page, '│');
     assert_eq!(bar, [(2, 35), (3, 35), (5, 35), (6, 35)], "{page}");
     assert!(places(&page, '╌').iter().all(|place| place.0 == 2), "{page}");
@@ -89,13 +90,13 @@ fn lines_places_and_intervals() {
 
 #[test]
 fn little_or_nothing_to_show() {
-    assert_eq!(draw(&chart(Vec::new())), "y over x\n        nothing to draw\n");
-    let nan = draw(&chart(vec![vec![dot(f64::NAN, 1.0), dot(1.0, f64::INFINITY)]]));
+    assert_eq!(draw_text_plot(&chart(Vec::new())), "y over x\n        nothing to draw\n");
+    let nan = draw_text_plot(&chart(vec![vec![dot(f64::NAN, 1.0), dot(1.0, f64::INFINITY)]]));
     assert!(nan.contains("nothing to draw"), "{nan}");
-    let one = draw(&chart(vec![vec![dot(3.0, 7.0)]]));
+    let one = draw_text_plot(&chart(vec![vec![dot(3.0, 7.0)]]));
     assert_eq!(places(&one, 'x'), [(4, COLUMNS / 2)], "{one}");
     // On a logarithmic axis nothing is at zero.
-    let zero = draw(&log_chart(vec![dot(1.0, 0.0), dot(2.0, 5.0)]));
+    let zero = draw_text_plot(&log_chart(vec![dot(1.0, 0.0), dot(2.0, 5.0)]));
     assert_eq!(places(&zero, 'x').len(), 1, "{zero}");
 }
 
@@ -145,14 +146,14 @@ proptest! {
         logs in (any::<bool>(), any::<bool>()),
         (line, place, rows) in (wild(), wild(), 0usize..60),
     ) {
-        let dots = all.iter().map(|(x, y, low, high)| dot(*x, *y).within(Some(*low), Some(*high)));
+        let dots = all.iter().map(|(x, y, low, high)| dot(*x, *y).with_interval(Some(*low), Some(*high)));
         let mut chart = TextPlot { rows, ..chart(vec![dots.collect(), vec![dot(1.0, 2.0)]]) };
         (chart.chart.x.is_log, chart.chart.y.is_log) = logs;
         chart.chart.rules = vec![
             Rule::Height(line, "日本語のSLO".to_owned()),
             Rule::Place(place, "here".to_owned()),
         ];
-        for row in draw(&chart).lines() {
+        for row in draw_text_plot(&chart).lines() {
             prop_assert!(row.width() <= WIDTH, "{row}");
         }
     }

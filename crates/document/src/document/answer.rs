@@ -43,13 +43,13 @@ pub struct Pointer {
 }
 
 /// Why a result is void.
-pub(super) fn grave(caveats: &[Caveat]) -> impl Iterator<Item = &str> {
+pub(super) fn void_reasons(caveats: &[Caveat]) -> impl Iterator<Item = &str> {
     let grave = caveats.iter().filter(|caveat| caveat.severity == Severity::Void);
     grave.map(|caveat| caveat.message.as_str())
 }
 
 /// The answer of a result that is void.
-pub fn no_result(caveats: &[Caveat]) -> String {
-    let why = grave(caveats).next().map_or(String::new(), |why| format!(": {why}"));
+pub fn void_answer(caveats: &[Caveat]) -> String {
+    let why = void_reasons(caveats).next().map_or(String::new(), |why| format!(": {why}"));
     format!("No result: these numbers are void{why}")
 }

@@ -66,17 +66,17 @@ impl Block {
     }
 
     /// A note on how to read what is above.
-    pub fn about(text: impl Into<String>) -> Self {
+    pub fn reading_note(text: impl Into<String>) -> Self {
         Self::Note(Note { text: text.into(), kind: NoteKind::About })
     }
 
     /// A note that is worth knowing.
-    pub fn remark(text: impl Into<String>) -> Self {
+    pub fn remark_note(text: impl Into<String>) -> Self {
         Self::Note(Note { text: text.into(), kind: NoteKind::Remark })
     }
 
     /// The verdict with the message and advice of each caveat.
-    pub fn judgement(verdict: Verdict, caveats: &[Caveat]) -> Self {
+    pub fn verdict_block(verdict: Verdict, caveats: &[Caveat]) -> Self {
         Self::Judgement(Judgement {
             verdict,
             marks: caveats.iter().map(SeverityMark::from_caveat).collect(),
@@ -84,7 +84,7 @@ impl Block {
     }
 
     /// Nothing without a line.
-    pub fn lines(title: &str, text: &str, is_folded: bool) -> Option<Self> {
+    pub fn text_lines(title: &str, text: &str, is_folded: bool) -> Option<Self> {
         let (title, text) = (title.to_owned(), text.to_owned());
         (!text.is_empty()).then_some(Self::Lines(Lines { title, text, is_folded }))
     }
@@ -122,8 +122,8 @@ impl Fact {
 
     /// The same, on the short page too.
     #[must_use]
-    pub fn in_short(self) -> Self {
-        Self { on: self.on.and_short(), ..self }
+    pub fn also_in_short(self) -> Self {
+        Self { on: self.on.with_short(), ..self }
     }
 }
 
@@ -169,7 +169,7 @@ pub struct FailureLog {
 
 impl FailureLog {
     /// At most this many last lines of the log, and how many are left out.
-    pub fn tail(&self, most: usize) -> (usize, &[String]) {
+    pub fn last_lines(&self, most: usize) -> (usize, &[String]) {
         let skipped = self.log.len().saturating_sub(most);
         (skipped, self.log.get(skipped..).unwrap_or_default())
     }
@@ -203,11 +203,11 @@ impl SeverityMark {
         let Caveat { severity, message, advice, .. } = caveat;
         let advice = advice.as_ref().map_or(String::new(), |advice| format!("; {advice}"));
         let text = format!("{message}{advice}");
-        Self { word: Self::word(*severity), severity: *severity, text }
+        Self { word: Self::severity_word(*severity), severity: *severity, text }
     }
 
     /// What a terminal shows at the left.
-    pub fn word(severity: Severity) -> &'static str {
+    pub fn severity_word(severity: Severity) -> &'static str {
         match severity {
             Severity::Info => "  note",
             Severity::Warn => "  warning",

@@ -26,12 +26,12 @@ impl Formats {
 
     /// These and the short page.
     #[must_use]
-    pub fn and_short(self) -> Self {
+    pub fn with_short(self) -> Self {
         Self(self.0 | Self::SHORT.0)
     }
 
     /// Whether this includes `format`.
-    pub fn has(self, format: Self) -> bool {
+    pub fn includes(self, format: Self) -> bool {
         self.0 & format.0 != 0
     }
 }

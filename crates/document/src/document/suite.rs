@@ -2,7 +2,7 @@
 
 use goodput_model::Caveat;
 
-use super::answer::grave;
+use super::answer::void_reasons;
 
 /// Test cases, for what shows such.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -62,8 +62,8 @@ pub struct Suite {
 impl Suite {
     /// Of a result that is void no word is one: what it says is an error, and so is that it is void,
     /// in a case of this name.
-    pub fn void(&mut self, name: impl Into<String>, caveats: &[Caveat]) {
-        let why: Vec<&str> = grave(caveats).collect();
+    pub fn mark_void(&mut self, name: impl Into<String>, caveats: &[Caveat]) {
+        let why: Vec<&str> = void_reasons(caveats).collect();
         self.cases.push(TestCase::new(name, format!("void: {}", why.join("; ")), None));
         for case in &mut self.cases {
             case.fault = Some(Fault::Error("void"));

@@ -70,13 +70,13 @@ impl Table {
     }
 
     /// Nothing if it has no row.
-    pub fn filled(self) -> Option<Block> {
+    pub fn into_block(self) -> Option<Block> {
         (!self.rows.is_empty()).then_some(Block::Table(self))
     }
 
     /// The same with only these columns, in one piece.
     #[must_use]
-    pub fn cut(&self, cut: &TableCut) -> Self {
+    pub fn with_columns(&self, cut: &TableCut) -> Self {
         let pick = |row: &Vec<Cell>| -> Vec<Cell> {
             cut.places.iter().filter_map(|place| row.get(*place).cloned()).collect()
         };
@@ -96,8 +96,8 @@ impl Table {
     }
 
     /// Columns that a format shows, with their places.
-    pub fn shown(&self, format: Formats) -> Vec<(usize, &Column)> {
-        self.columns.iter().enumerate().filter(|(_, column)| column.on.has(format)).collect()
+    pub fn shown_columns(&self, format: Formats) -> Vec<(usize, &Column)> {
+        self.columns.iter().enumerate().filter(|(_, column)| column.on.includes(format)).collect()
     }
 }
 
@@ -317,14 +317,14 @@ impl Cell {
 
     /// Leads to the page in this folder below its own, where there is one.
     #[must_use]
-    pub fn leads_to(self, folder: Option<&str>) -> Self {
-        let folder = folder.filter(|folder| is_below(folder));
+    pub fn with_link(self, folder: Option<&str>) -> Self {
+        let folder = folder.filter(|folder| is_subfolder(folder));
         Self { href: folder.map(|folder| format!("{folder}/report.html")), ..self }
     }
 }
 
 /// Whether this is a folder below this one, and nothing else to a browser.
-fn is_below(folder: &str) -> bool {
+fn is_subfolder(folder: &str) -> bool {
     let is_name = |name: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=');
         !name.is_empty() && name != "." && name != ".." && name.chars().all(is_plain)

@@ -9,14 +9,15 @@ use crate::document::{
 use crate::markup::Html;
 use crate::render::page::Page;
 use crate::render::pieces::{
-    caveat_list, figures, grid, linked, section, severity_class, write_cell,
+    severity_class, write_caveats, write_cell, write_charts, write_grid, write_linked_table,
+    write_section,
 };
 
 /// Last lines of what failed.
 const LAST: usize = 40;
 
 /// The page.
-pub fn page(document: &Document) -> String {
+pub fn render_page(document: &Document) -> String {
     let mut body = Html::default();
     let mut sections = Vec::new();
     if let Some(answer) = &document.answer {
@@ -26,8 +27,8 @@ pub fn page(document: &Document) -> String {
     for part in &document.sections {
         let inside = Html::from_fn(|html| {
             for (on, block) in &part.blocks {
-                if on.has(Formats::HTML) {
-                    write(html, block);
+                if on.includes(Formats::HTML) {
+                    write_block(html, block);
                 }
             }
         });
@@ -39,7 +40,7 @@ pub fn page(document: &Document) -> String {
             continue;
         }
         sections.push((part.id, part.name));
-        section(&mut body, part.id, part.title, |html| {
+        write_section(&mut body, part.id, part.title, |html| {
             html.add(&inside);
         });
     }
@@ -56,7 +57,7 @@ fn write_answer(html: &mut Html, answer: &Answer) {
         Standing::Words(words) => ("suspect", words),
     };
     let sentence = |html: &mut Html, element: &'static str, sentence: &str| {
-        html.leaf(element, &[("class", "sentence")], sentence);
+        html.text_element(element, &[("class", "sentence")], sentence);
     };
     html.element("div", &[("id", "answer"), ("class", class)], |html| {
         if answer.more.is_empty() {
@@ -67,51 +68,51 @@ fn write_answer(html: &mut Html, answer: &Answer) {
                 all.for_each(|one| sentence(html, "li", one));
             });
         }
-        html.leaf("p", &[("class", "verdict")], word);
+        html.text_element("p", &[("class", "verdict")], word);
     });
     if let Some(doubt) = &answer.doubt {
         html.element("p", &[("class", "doubt")], |html| {
             html.text(&doubt.text);
-            html.leaf("a", &[("href", &format!("#{}", doubt.id))], doubt.name).text(".");
+            html.text_element("a", &[("href", &format!("#{}", doubt.id))], doubt.name).text(".");
         });
     }
 }
 
-fn write(html: &mut Html, block: &Block) {
+fn write_block(html: &mut Html, block: &Block) {
     match block {
         Block::Facts(all) => write_facts(html, all),
         Block::Table(table) => write_table(html, table),
-        Block::Charts(charts) => figures(html, charts),
+        Block::Charts(charts) => write_charts(html, charts),
         Block::Note(note) => {
             let class: &[_] = match note.kind {
                 NoteKind::Plain => &[],
                 NoteKind::About => &[("class", "about")],
                 NoteKind::Remark => &[("class", "remark")],
             };
-            html.leaf("p", class, &note.text);
+            html.text_element("p", class, &note.text);
         }
         Block::List(List { title, items }) => {
-            html.leaf("h3", &[], title);
+            html.text_element("h3", &[], title);
             html.element("ul", &[("class", "kinds")], |html| {
                 for item in items {
-                    html.leaf("li", &[], item);
+                    html.text_element("li", &[], item);
                 }
             });
         }
         Block::Strong(text) => {
-            html.leaf("p", &[], text);
+            html.text_element("p", &[], text);
         }
         Block::Heading(text) => {
-            html.leaf("h3", &[], text);
+            html.text_element("h3", &[], text);
         }
-        Block::Caveats(caveats) => caveat_list(html, caveats),
+        Block::Caveats(caveats) => write_caveats(html, caveats),
         Block::Failure(failure) => write_failure(html, failure),
         Block::Lines(found) => write_lines(html, found),
         Block::Marks(marks) => write_marks(html, marks),
         Block::Folded(folded) => {
             html.element("details", &[], |html| {
-                html.leaf("summary", &[], &folded.title);
-                folded.blocks.iter().for_each(|block| write(html, block));
+                html.text_element("summary", &[], &folded.title);
+                folded.blocks.iter().for_each(|block| write_block(html, block));
             });
         }
         Block::Widget(widget) => {
@@ -123,39 +124,39 @@ fn write(html: &mut Html, block: &Block) {
 }
 
 fn write_facts(html: &mut Html, all: &[Fact]) {
-    let shown = || all.iter().filter(|fact| fact.on.has(Formats::HTML));
+    let shown = || all.iter().filter(|fact| fact.on.includes(Formats::HTML));
     if shown().next().is_none() {
         return;
     }
     html.element("dl", &[("class", "facts")], |html| {
         for fact in shown() {
             if !fact.label.is_empty() {
-                html.leaf("dt", &[], &fact.label);
+                html.text_element("dt", &[], &fact.label);
             }
-            html.leaf("dd", &[], &fact.text);
+            html.text_element("dd", &[], &fact.text);
         }
     });
 }
 
 fn write_failure(html: &mut Html, failure: &FailureLog) {
-    html.leaf("h3", &[], &failure.name);
-    html.leaf("p", &[], &failure.why);
+    html.text_element("h3", &[], &failure.name);
+    html.text_element("p", &[], &failure.why);
     if failure.log.is_empty() {
         return;
     }
-    let (skipped, rest) = failure.tail(LAST);
+    let (skipped, rest) = failure.last_lines(LAST);
     html.element("pre", &[("tabindex", "0")], |html| {
         if skipped > 0 {
-            html.text(&format!("… {skipped} lines left out")).ours("\n");
+            html.text(&format!("… {skipped} lines left out")).trusted("\n");
         }
         for line in rest {
-            html.text(line).ours("\n");
+            html.text(line).trusted("\n");
         }
     });
 }
 
 fn write_table(html: &mut Html, table: &Table) {
-    let columns = table.shown(Formats::HTML);
+    let columns = table.shown_columns(Formats::HTML);
     let heads: Vec<&str> = columns.iter().map(|(_, column)| column.head.as_str()).collect();
     let rows = |html: &mut Html| {
         for row in &table.rows {
@@ -166,9 +167,9 @@ fn write_table(html: &mut Html, table: &Table) {
         }
     };
     match table.look {
-        TableStyle::Numbers => grid(html, "", &table.caption, &heads, rows),
-        TableStyle::Words => grid(html, "words", &table.caption, &heads, rows),
-        TableStyle::Links => linked(html, &table.caption, &heads, rows),
+        TableStyle::Numbers => write_grid(html, "", &table.caption, &heads, rows),
+        TableStyle::Words => write_grid(html, "words", &table.caption, &heads, rows),
+        TableStyle::Links => write_linked_table(html, &table.caption, &heads, rows),
     }
 }
 
@@ -179,7 +180,7 @@ fn write_marks(html: &mut Html, marks: &[SeverityMark]) {
     html.element("ul", &[("class", "caveats")], |html| {
         for mark in marks {
             html.element("li", &[("class", severity_class(mark.severity))], |html| {
-                html.leaf("strong", &[], mark.word.trim()).text(" ").text(&mark.text);
+                html.text_element("strong", &[], mark.word.trim()).text(" ").text(&mark.text);
             });
         }
     });
@@ -190,17 +191,17 @@ fn write_lines(html: &mut Html, found: &Lines) {
         let around = [("tabindex", "0"), ("aria-label", found.title.as_str())];
         html.element("pre", &around, |html| {
             for line in found.text.lines() {
-                html.text(line).ours("\n");
+                html.text(line).trusted("\n");
             }
         });
     };
     if found.is_folded {
         html.element("details", &[], |html| {
-            html.leaf("summary", &[], &found.title);
+            html.text_element("summary", &[], &found.title);
             pre(html);
         });
     } else {
-        html.leaf("h3", &[], &found.title);
+        html.text_element("h3", &[], &found.title);
         pre(html);
     }
 }

@@ -7,15 +7,15 @@
 use std::fmt::{Error, Write};
 
 use crate::document::{Document, Fault, Suite, TestCase};
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// The test cases of a document.
-pub fn page(document: &Document) -> String {
-    file(document.suites.name, &document.suites.suites)
+pub fn render_page(document: &Document) -> String {
+    junit_file(document.suites.name, &document.suites.suites)
 }
 
 /// The file.
-pub fn file(name: &str, suites: &[Suite]) -> String {
+pub fn junit_file(name: &str, suites: &[Suite]) -> String {
     let mut page = String::new();
     // Writing to a string cannot fail.
     let _ = write_file(&mut page, name, suites);
@@ -27,27 +27,32 @@ fn write_file(page: &mut String, name: &str, suites: &[Suite]) -> Result<(), Err
     // What is measured in turn for all is not counted for each.
     let seconds = suites.iter().map(|suite| suite.seconds).fold(0.0, f64::max);
     writeln!(page, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    writeln!(page, "<testsuites name=\"{}\" {}>", xml(name), totals(all, seconds))?;
+    writeln!(
+        page,
+        "<testsuites name=\"{}\" {}>",
+        escape_xml(name),
+        totals_attributes(all, seconds)
+    )?;
     for suite in suites {
-        let time = timestamp(&suite.started);
+        let time = junit_timestamp(&suite.started);
         let time = time.map_or(String::new(), |time| format!(" timestamp=\"{time}\""));
-        let totals = totals(suite.cases.iter(), suite.seconds);
-        writeln!(page, "  <testsuite name=\"{}\" {totals}{time}>", xml(&suite.name))?;
+        let totals = totals_attributes(suite.cases.iter(), suite.seconds);
+        writeln!(page, "  <testsuite name=\"{}\" {totals}{time}>", escape_xml(&suite.name))?;
         writeln!(page, "    <properties>")?;
         for (name, value) in &suite.properties {
-            writeln!(page, "      <property name=\"{name}\" value=\"{}\"/>", xml(value))?;
+            writeln!(page, "      <property name=\"{name}\" value=\"{}\"/>", escape_xml(value))?;
         }
         writeln!(page, "    </properties>")?;
         for case in &suite.cases {
             write_case(page, case, &suite.class)?;
         }
-        writeln!(page, "    <system-out>{}</system-out>", xml(&suite.said))?;
+        writeln!(page, "    <system-out>{}</system-out>", escape_xml(&suite.said))?;
         writeln!(page, "  </testsuite>")?;
     }
     writeln!(page, "</testsuites>")
 }
 
-fn totals<'a>(cases: impl Iterator<Item = &'a TestCase>, seconds: f64) -> String {
+fn totals_attributes<'a>(cases: impl Iterator<Item = &'a TestCase>, seconds: f64) -> String {
     let (mut tests, mut failures, mut errors) = (0, 0, 0);
     for case in cases {
         tests += 1;
@@ -65,7 +70,7 @@ fn totals<'a>(cases: impl Iterator<Item = &'a TestCase>, seconds: f64) -> String
 }
 
 /// The instant as the format has it: without a zone, which is UTC.
-fn timestamp(started: &str) -> Option<&str> {
+fn junit_timestamp(started: &str) -> Option<&str> {
     let time = started.get(..19)?;
     let is_one = time.bytes().zip(b"0000-00-00T00:00:00").all(|(byte, form)| match form {
         b'0' => byte.is_ascii_digit(),
@@ -75,12 +80,12 @@ fn timestamp(started: &str) -> Option<&str> {
 }
 
 fn write_case(page: &mut String, case: &TestCase, class: &[String]) -> Result<(), Error> {
-    let (name, text) = (xml(&case.name), xml(&case.text));
+    let (name, text) = (escape_xml(&case.name), escape_xml(&case.text));
     // Dots and colons part packages from classes.
     let part = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '-' };
     let parts = class.iter().map(|text| text.chars().map(part).collect::<String>());
     let class = std::iter::once("goodput".to_owned()).chain(parts).collect::<Vec<_>>().join(".");
-    let class = xml(&class);
+    let class = escape_xml(&class);
     writeln!(page, "    <testcase name=\"{name}\" classname=\"{class}\" time=\"0\">")?;
     let (element, kind) = match case.fault {
         None => {
@@ -94,11 +99,11 @@ fn write_case(page: &mut String, case: &TestCase, class: &[String]) -> Result<()
     writeln!(page, "    </testcase>")
 }
 
-/// Text inside an element or an attribute. Control characters are shown by [`plain`]; two more
+/// Text inside an element or an attribute. Control characters are shown by [`escape_control`]; two more
 /// characters are not allowed in XML at all.
-fn xml(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     let mut out = String::new();
-    for c in plain(text).chars() {
+    for c in escape_control(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

@@ -3,7 +3,7 @@
 use base64::Engine;
 use sha2::{Digest, Sha256};
 
-use crate::markup::{Html, escaped, filled};
+use crate::markup::{Html, escape_text, fill_template};
 
 /// The style of all pages.
 pub const STYLE: &str =
@@ -28,16 +28,16 @@ impl Page<'_> {
     pub fn into_string(self) -> String {
         let about = Html::from_fn(|html| {
             if !self.about.is_empty() {
-                html.leaf("p", &[("class", "about")], self.about);
+                html.text_element("p", &[("class", "about")], self.about);
             }
         });
-        let nav = Html::from_fn(|html| self.nav(html));
-        let page = filled(
+        let nav = Html::from_fn(|html| self.write_nav(html));
+        let page = fill_template(
             include_str!("page.html"),
             &[
                 // Only our own script runs, and nothing is fetched from anywhere.
-                ("policy", &escaped(&policy())),
-                ("title", &escaped(self.title)),
+                ("policy", &escape_text(&content_security_policy())),
+                ("title", &escape_text(self.title)),
                 ("about", &about.into_string()),
                 ("nav", &nav.into_string()),
                 ("body", &self.body.into_string()),
@@ -48,14 +48,14 @@ impl Page<'_> {
         format!("<!doctype html>\n{page}\n")
     }
 
-    fn nav(&self, html: &mut Html) {
+    fn write_nav(&self, html: &mut Html) {
         if self.sections.is_empty() {
             return;
         }
         html.element("nav", &[("aria-label", "Sections")], |html| {
             html.element("div", &[], |html| {
                 for (id, name) in self.sections {
-                    html.leaf("a", &[("href", &format!("#{id}"))], name);
+                    html.text_element("a", &[("href", &format!("#{id}"))], name);
                 }
             });
         });
@@ -63,7 +63,7 @@ impl Page<'_> {
 }
 
 /// What a page may do: run its own script, and nothing else.
-pub fn policy() -> String {
+pub fn content_security_policy() -> String {
     let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(SCRIPT));
     format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{hash}'; \

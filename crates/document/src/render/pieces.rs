@@ -4,13 +4,13 @@ use goodput_model::{Caveat, Severity};
 
 use crate::document::{Cell, SeverityMark, Tone};
 use crate::markup::Html;
-use crate::number::cell;
-use crate::svg::{Chart, Dot, Key, Stack, inline, inline_stack, key};
+use crate::number::cell_number;
+use crate::svg::{Chart, Dot, Key, Stack, inline_chart, inline_stack, key_svg};
 
 /// A section that the navigation can lead to.
-pub fn section(html: &mut Html, id: &'static str, title: &str, fill: impl FnOnce(&mut Html)) {
+pub fn write_section(html: &mut Html, id: &'static str, title: &str, fill: impl FnOnce(&mut Html)) {
     html.element("section", &[("id", id)], |html| {
-        html.leaf("h2", &[], title);
+        html.text_element("h2", &[], title);
         fill(html);
     });
 }
@@ -20,42 +20,42 @@ const ROWS: usize = 24;
 
 /// A chart with its title, its legend, what it says in words, and its numbers for who wants them;
 /// nothing if there is nothing to draw.
-pub fn figure(html: &mut Html, chart: &Chart) {
+pub fn write_chart(html: &mut Html, chart: &Chart) {
     if chart.is_empty() {
         return;
     }
     html.element("figure", &[("id", chart.name)], |html| {
-        html.leaf("h3", &[], &chart.title);
-        legend(html, &chart.keys());
-        html.ours(&inline(chart));
-        html.leaf("figcaption", &[], &chart.says);
-        numbers(html, chart);
+        html.text_element("h3", &[], &chart.title);
+        write_legend(html, &chart.legend_keys());
+        html.trusted(&inline_chart(chart));
+        html.text_element("figcaption", &[], &chart.says);
+        write_points_table(html, chart);
     });
 }
 
 /// Bars of parts likewise; their numbers are in a table next to them.
-pub fn stack(html: &mut Html, stack: &Stack) {
+pub fn write_stack(html: &mut Html, stack: &Stack) {
     if stack.is_empty() {
         return;
     }
     html.element("figure", &[("id", stack.name)], |html| {
-        html.leaf("h3", &[], &stack.title);
-        legend(html, &stack.keys());
-        html.ours(&inline_stack(stack));
-        html.leaf("figcaption", &[], &stack.says);
+        html.text_element("h3", &[], &stack.title);
+        write_legend(html, &stack.legend_keys());
+        html.trusted(&inline_stack(stack));
+        html.text_element("figcaption", &[], &stack.says);
     });
 }
 
 /// Charts side by side, where there is room; one alone is as wide as any other.
-pub fn figures(html: &mut Html, charts: &[Chart]) {
-    let all = |html: &mut Html| charts.iter().for_each(|chart| figure(html, chart));
+pub fn write_charts(html: &mut Html, charts: &[Chart]) {
+    let all = |html: &mut Html| charts.iter().for_each(|chart| write_chart(html, chart));
     if charts.iter().filter(|chart| !chart.is_empty()).count() < 2 {
         return all(html);
     }
     html.element("div", &[("class", "charts")], all);
 }
 
-fn legend(html: &mut Html, keys: &[Key<'_>]) {
+fn write_legend(html: &mut Html, keys: &[Key<'_>]) {
     if keys.is_empty() {
         return;
     }
@@ -64,7 +64,7 @@ fn legend(html: &mut Html, keys: &[Key<'_>]) {
             html.element("li", &[], |html| {
                 let size = [("width", "26"), ("height", "14"), ("aria-hidden", "true")];
                 html.element("svg", &size, |html| {
-                    html.ours(&key(one));
+                    html.trusted(&key_svg(one));
                 });
                 html.text(one.name);
             });
@@ -73,7 +73,7 @@ fn legend(html: &mut Html, keys: &[Key<'_>]) {
 }
 
 /// The points of a chart as a table, evenly thinned where there are many.
-fn numbers(html: &mut Html, chart: &Chart) {
+fn write_points_table(html: &mut Html, chart: &Chart) {
     let is_shown = |dot: &&Dot| dot.x.is_finite() && dot.y.is_finite();
     let total: usize = chart.series.iter().map(|s| s.dots.iter().filter(is_shown).count()).sum();
     let most = (ROWS / chart.series.len().max(1)).max(4);
@@ -85,10 +85,15 @@ fn numbers(html: &mut Html, chart: &Chart) {
             let place = if take < 2 { 0 } else { step * (dots.len() - 1) / (take - 1) };
             let Some(dot) = dots.get(place) else { continue };
             let ends = dot.low.zip(dot.high);
-            let ends =
-                ends.map_or(String::new(), |(low, high)| format!("{}–{}", cell(low), cell(high)));
+            let ends = ends.map_or(String::new(), |(low, high)| {
+                format!("{}–{}", cell_number(low), cell_number(high))
+            });
             let name = if series.name.is_empty() { &chart.title } else { &series.name };
-            rows.push([name.clone(), cell(dot.x), cell(dot.y), ends].map(Cell::from).to_vec());
+            rows.push(
+                [name.clone(), cell_number(dot.x), cell_number(dot.y), ends]
+                    .map(Cell::from)
+                    .to_vec(),
+            );
         }
     }
     let has_ends = rows.iter().any(|row| row.last().is_some_and(|cell| !cell.text.is_empty()));
@@ -98,15 +103,15 @@ fn numbers(html: &mut Html, chart: &Chart) {
         row.truncate(columns);
     }
     html.element("details", &[], |html| {
-        html.leaf("summary", &[], "Numbers");
+        html.text_element("summary", &[], "Numbers");
         let caption = format!("{} of {} points", rows.len(), total);
-        table(html, &caption, &head[..columns], &rows);
+        write_simple_table(html, &caption, &head[..columns], &rows);
     });
 }
 
 /// A table whose first column names its rows. Wide ones scroll by themselves.
-pub fn table(html: &mut Html, caption: &str, head: &[&str], rows: &[Vec<Cell>]) {
-    grid(html, "", caption, head, |html| {
+pub fn write_simple_table(html: &mut Html, caption: &str, head: &[&str], rows: &[Vec<Cell>]) {
+    write_grid(html, "", caption, head, |html| {
         for row in rows {
             let cells = |html: &mut Html| {
                 row.iter().enumerate().for_each(|(place, cell)| write_cell(html, place, cell));
@@ -117,7 +122,7 @@ pub fn table(html: &mut Html, caption: &str, head: &[&str], rows: &[Vec<Cell>]) 
 }
 
 /// A table whose rows are filled by hand.
-pub fn grid(
+pub fn write_grid(
     html: &mut Html,
     class: &'static str,
     caption: &str,
@@ -128,27 +133,34 @@ pub fn grid(
         [("class", "scroll"), ("tabindex", "0"), ("role", "region"), ("aria-label", caption)];
     html.element("div", &around, |html| {
         html.element("table", &[("class", class)], |html| {
-            html.leaf("caption", &[], caption);
-            table_parts(html, heads, rows);
+            html.text_element("caption", &[], caption);
+            write_table_parts(html, heads, rows);
         });
     });
 }
 
 /// A table whose rows lead on. Wide ones scroll by themselves.
-pub fn linked(html: &mut Html, caption: &str, heads: &[&str], rows: impl FnOnce(&mut Html)) {
+pub fn write_linked_table(
+    html: &mut Html,
+    caption: &str,
+    heads: &[&str],
+    rows: impl FnOnce(&mut Html),
+) {
     // Next to the table and not in it: it is as wide as the page.
-    html.leaf("p", &[("class", "advice")], caption);
+    html.text_element("p", &[("class", "advice")], caption);
     html.element("div", &[("class", "scroll"), ("tabindex", "0")], |html| {
-        html.element("table", &[("aria-label", caption)], |html| table_parts(html, heads, rows));
+        html.element("table", &[("aria-label", caption)], |html| {
+            write_table_parts(html, heads, rows);
+        });
     });
 }
 
 /// Headings and rows.
-fn table_parts(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mut Html)) {
+fn write_table_parts(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mut Html)) {
     html.element("thead", &[], |html| {
         html.element("tr", &[], |html| {
             for head in heads {
-                html.leaf("th", &[("scope", "col")], head);
+                html.text_element("th", &[("scope", "col")], head);
             }
         });
     });
@@ -157,17 +169,17 @@ fn table_parts(html: &mut Html, heads: &[&str], rows: impl FnOnce(&mut Html)) {
 
 /// A cell at this place of its row; the first one names the row, and may lead to its page.
 pub fn write_cell(html: &mut Html, place: usize, cell: &Cell) {
-    let mut attributes = vec![("class", class(cell.tone))];
+    let mut attributes = vec![("class", tone_class(cell.tone))];
     if !cell.hint.is_empty() {
         attributes.push(("title", &cell.hint));
     }
     let inside = |html: &mut Html| {
         match &cell.href {
-            Some(href) => html.leaf("a", &[("href", href)], &cell.text),
+            Some(href) => html.text_element("a", &[("href", href)], &cell.text),
             None => html.text(&cell.text),
         };
         if !cell.note.is_empty() {
-            html.leaf("small", &[], &cell.note);
+            html.text_element("small", &[], &cell.note);
         }
     };
     if place == 0 {
@@ -177,7 +189,7 @@ pub fn write_cell(html: &mut Html, place: usize, cell: &Cell) {
 }
 
 /// What the style sheet calls a tone.
-pub fn class(tone: Tone) -> &'static str {
+pub fn tone_class(tone: Tone) -> &'static str {
     match tone {
         Tone::Plain => "",
         Tone::Good => "good",
@@ -208,17 +220,17 @@ pub struct Card {
 }
 
 /// A few figures that stand out.
-pub fn cards(html: &mut Html, cards: &[Card]) {
+pub fn write_cards(html: &mut Html, cards: &[Card]) {
     if cards.is_empty() {
         return;
     }
     html.element("dl", &[("class", "cards")], |html| {
         for Card { name, figure, note } in cards {
             html.element("div", &[], |html| {
-                html.leaf("dt", &[], name);
-                html.leaf("dd", &[("class", "figure")], figure);
+                html.text_element("dt", &[], name);
+                html.text_element("dd", &[("class", "figure")], figure);
                 if !note.is_empty() {
-                    html.leaf("dd", &[("class", "note")], note);
+                    html.text_element("dd", &[("class", "note")], note);
                 }
             });
         }
@@ -226,9 +238,9 @@ pub fn cards(html: &mut Html, cards: &[Card]) {
 }
 
 /// Why not, and what to know; the worst first.
-pub fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
+pub fn write_caveats(html: &mut Html, caveats: &[Caveat]) {
     if caveats.is_empty() {
-        html.leaf("p", &[], "Nothing found that affects how to read this.");
+        html.text_element("p", &[], "Nothing found that affects how to read this.");
         return;
     }
     html.element("ul", &[("class", "caveats")], |html| {
@@ -236,12 +248,17 @@ pub fn caveat_list(html: &mut Html, caveats: &[Caveat]) {
         worst.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         for caveat in worst {
             html.element("li", &[("class", severity_class(caveat.severity))], |html| {
-                html.leaf("strong", &[], SeverityMark::word(caveat.severity).trim()).text(" ");
+                html.text_element(
+                    "strong",
+                    &[],
+                    SeverityMark::severity_word(caveat.severity).trim(),
+                )
+                .text(" ");
                 html.element("div", &[], |html| {
                     html.text(&caveat.message).text(" ");
-                    html.leaf("code", &[], caveat.code.name());
+                    html.text_element("code", &[], caveat.code.name());
                     if let Some(advice) = &caveat.advice {
-                        html.leaf("span", &[("class", "advice")], &format!("→ {advice}"));
+                        html.text_element("span", &[("class", "advice")], &format!("→ {advice}"));
                     }
                 });
             });

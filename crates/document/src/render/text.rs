@@ -3,14 +3,14 @@
 use goodput_model::Verdict;
 use unicode_width::UnicodeWidthStr;
 
-use crate::chart::draw;
-use crate::clip::{clip, fit, left, right};
+use crate::chart::draw_text_plot;
+use crate::clip::{align_left, align_right, clip, fit_page};
 use crate::document::{
     Align, Block, Cell, Column, Detail, Document, Fact, FailureLog, Formats, List, SeverityMark,
     Standing, Table,
 };
 use crate::wrap::wrap;
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// Columns of the page.
 pub const WIDTH: usize = 80;
@@ -29,7 +29,7 @@ const SHORT_LINES: usize = 2;
 const SHORT_MARKS: usize = 4;
 
 /// The page. Foreign words may be longer than a line: those are cut.
-pub fn page(document: &Document, detail: Detail) -> String {
+pub fn render_page(document: &Document, detail: Detail) -> String {
     let mut page = String::new();
     match detail {
         Detail::Short => write_headline(&mut page, document),
@@ -38,8 +38,8 @@ pub fn page(document: &Document, detail: Detail) -> String {
     for section in &document.sections {
         let mut inside = String::new();
         for (on, block) in &section.blocks {
-            if on.has(format(detail)) {
-                write(&mut inside, block, detail);
+            if on.includes(format_of_detail(detail)) {
+                write_block(&mut inside, block, detail);
             }
         }
         if !inside.is_empty() && !page.is_empty() {
@@ -49,11 +49,11 @@ pub fn page(document: &Document, detail: Detail) -> String {
     }
     match detail {
         Detail::Full if document.keeps_long_lines => page,
-        _ => fit(&page, WIDTH),
+        _ => fit_page(&page, WIDTH),
     }
 }
 
-fn format(detail: Detail) -> Formats {
+fn format_of_detail(detail: Detail) -> Formats {
     match detail {
         Detail::Short => Formats::SHORT,
         Detail::Full => Formats::TEXT,
@@ -63,9 +63,9 @@ fn format(detail: Detail) -> Formats {
 fn write_head(page: &mut String, document: &Document) {
     for line in &document.head {
         if document.keeps_long_lines {
-            page.extend([&plain(line), "\n"]);
+            page.extend([&escape_control(line), "\n"]);
         } else {
-            lines(page, line);
+            write_lines(page, line);
         }
     }
 }
@@ -76,40 +76,40 @@ fn write_headline(page: &mut String, document: &Document) {
         Standing::Verdict(verdict) => verdict.name().to_uppercase(),
         Standing::Words(words) => words.to_owned(),
     });
-    let headline = Some(plain(&document.headline));
+    let headline = Some(escape_control(&document.headline));
     let parts: Vec<String> = standing.into_iter().chain(headline).collect();
     page.push_str(&clip(&parts.join("  "), WIDTH));
     page.push('\n');
 }
 
-fn write(page: &mut String, block: &Block, detail: Detail) {
+fn write_block(page: &mut String, block: &Block, detail: Detail) {
     match block {
         Block::Facts(facts) => write_facts(page, facts, detail),
         Block::Table(table) => write_tables(page, table, detail),
         Block::Marks(marks) => write_marks(page, marks, detail),
         Block::Folded(folded) => {
-            folded.blocks.iter().for_each(|block| write(page, block, detail));
+            folded.blocks.iter().for_each(|block| write_block(page, block, detail));
         }
-        Block::Plot(plot) => page.push_str(&draw(plot)),
-        Block::Note(note) => lines(page, &note.text),
+        Block::Plot(plot) => page.push_str(&draw_text_plot(plot)),
+        Block::Note(note) => write_lines(page, &note.text),
         Block::List(List { title, items }) => {
-            lines(page, title);
+            write_lines(page, title);
             for item in items {
-                field(page, "", &plain(item));
+                write_field(page, "", &escape_control(item));
             }
         }
-        Block::Strong(text) | Block::Heading(text) => lines(page, text),
+        Block::Strong(text) | Block::Heading(text) => write_lines(page, text),
         Block::Judgement(found) => {
             // The first line of a short page has the verdict.
             if detail == Detail::Full {
-                field(page, "Verdict", &verdict_line(found.verdict));
+                write_field(page, "Verdict", &verdict_line(found.verdict));
             }
             write_marks(page, &found.marks, detail);
         }
         Block::Failure(failure) => write_failure(page, failure),
         Block::Lines(found) => {
             for line in found.text.lines() {
-                page.extend([&plain(line), "\n"]);
+                page.extend([&escape_control(line), "\n"]);
             }
         }
         Block::Gap => page.push('\n'),
@@ -118,17 +118,17 @@ fn write(page: &mut String, block: &Block, detail: Detail) {
     }
 }
 
-fn lines(page: &mut String, text: &str) {
-    for line in wrap(&plain(text), WIDTH) {
+fn write_lines(page: &mut String, text: &str) {
+    for line in wrap(&escape_control(text), WIDTH) {
         page.push_str(&line);
         page.push('\n');
     }
 }
 
 fn write_facts(page: &mut String, facts: &[Fact], detail: Detail) {
-    let shown = facts.iter().filter(|fact| fact.on.has(format(detail)));
+    let shown = facts.iter().filter(|fact| fact.on.includes(format_of_detail(detail)));
     if detail == Detail::Full {
-        return shown.for_each(|fact| field(page, &fact.label, &plain(&fact.text)));
+        return shown.for_each(|fact| write_field(page, &fact.label, &escape_control(&fact.text)));
     }
     let shown: Vec<&Fact> = shown.collect();
     for group in shown.chunk_by(|_, next| next.label.is_empty()) {
@@ -141,7 +141,11 @@ fn write_marks(page: &mut String, marks: &[SeverityMark], detail: Detail) {
     let texts: Vec<(&str, &str)> =
         marks.iter().map(|mark| (mark.word, mark.text.as_str())).collect();
     match detail {
-        Detail::Full => texts.iter().for_each(|(word, text)| field(page, word, &plain(text))),
+        Detail::Full => {
+            for (word, text) in texts {
+                write_field(page, word, &escape_control(text));
+            }
+        }
         Detail::Short => write_some(page, &texts, SHORT_MARKS),
     }
 }
@@ -151,11 +155,11 @@ fn write_some(page: &mut String, texts: &[(&str, &str)], most: usize) {
     // The line that counts takes no more room than what it counts.
     let most = if texts.len() == most + 1 { texts.len() } else { most };
     for (label, text) in texts.iter().take(most) {
-        field(page, label, &clip(&plain(text), WIDTH - LABEL - 2));
+        write_field(page, label, &clip(&escape_control(text), WIDTH - LABEL - 2));
     }
     let rest = texts.len().saturating_sub(most);
     if rest > 0 {
-        field(page, "", &format!("and {rest} more"));
+        write_field(page, "", &format!("and {rest} more"));
     }
 }
 
@@ -182,11 +186,11 @@ fn write_failure(page: &mut String, failure: &FailureLog) {
     if !page.is_empty() {
         page.push('\n');
     }
-    let (skipped, rest) = failure.tail(LAST);
+    let (skipped, rest) = failure.last_lines(LAST);
     let left_out = (skipped > 0).then(|| format!("… {skipped} lines left out"));
-    page.extend([&plain(&failure.name), " failed:\n"]);
+    page.extend([&escape_control(&failure.name), " failed:\n"]);
     for line in std::iter::once(&failure.why).chain(&left_out).chain(rest) {
-        page.extend(["  ", &plain(line), "\n"]);
+        page.extend(["  ", &escape_control(line), "\n"]);
     }
 }
 
@@ -196,11 +200,11 @@ fn write_tables(page: &mut String, table: &Table, detail: Detail) {
         let few = few_rows(table);
         write_tables(page, &few, detail);
         let rest = table.rows.len() - few.rows.len();
-        return lines(page, &format!("{:LABEL$}  and {rest} more", ""));
+        return write_lines(page, &format!("{:LABEL$}  and {rest} more", ""));
     }
     for (place, way) in table.ways.iter().enumerate() {
-        let tables: Vec<Table> = way.iter().map(|cut| table.cut(cut)).collect();
-        if place + 1 == table.ways.len() || tables.iter().all(fits) {
+        let tables: Vec<Table> = way.iter().map(|cut| table.with_columns(cut)).collect();
+        if place + 1 == table.ways.len() || tables.iter().all(fits_page) {
             return tables.iter().for_each(|table| write_natural(page, table));
         }
     }
@@ -220,25 +224,25 @@ fn few_rows(table: &Table) -> Table {
 }
 
 /// Columns of a table that is as wide as its cells.
-fn widths(table: &Table) -> Vec<usize> {
+fn natural_widths(table: &Table) -> Vec<usize> {
     let width = |place: usize| {
         let cells = table.rows.iter().filter_map(|row| row.get(place)).map(|cell| &cell.text);
         let head = table.columns.get(place).map(|column| &column.head);
-        cells.chain(head).map(|text| plain(text).width()).max().unwrap_or(0)
+        cells.chain(head).map(|text| escape_control(text).width()).max().unwrap_or(0)
     };
     (0..table.columns.len()).map(width).collect()
 }
 
 /// What a table takes, with gaps between its columns.
-fn whole(widths: &[usize]) -> usize {
+fn total_width(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
 /// Whether it fits the page, if the first column gives way.
-fn fits(table: &Table) -> bool {
-    let widths = widths(table);
+fn fits_page(table: &Table) -> bool {
+    let widths = natural_widths(table);
     let first = widths.first().copied().unwrap_or(0);
-    whole(&widths) <= WIDTH + first.saturating_sub(LEAST)
+    total_width(&widths) <= WIDTH + first.saturating_sub(LEAST)
 }
 
 /// A table whose columns are as wide as their cells. What is too wide costs the first column.
@@ -246,19 +250,20 @@ fn write_natural(page: &mut String, table: &Table) {
     if !page.is_empty() {
         page.push('\n');
     }
-    lines(page, &table.above);
-    let mut widths = widths(table);
-    let over = whole(&widths).saturating_sub(WIDTH);
+    write_lines(page, &table.above);
+    let mut widths = natural_widths(table);
+    let over = total_width(&widths).saturating_sub(WIDTH);
     if let Some(first) = widths.first_mut() {
         *first = first.saturating_sub(over).max(LEAST.min(*first));
     }
-    let heads = table.columns.iter().map(|column| plain(&column.head)).collect();
-    let rows = table.rows.iter().map(|row| row.iter().map(|cell| plain(&cell.text)).collect());
+    let heads = table.columns.iter().map(|column| escape_control(&column.head)).collect();
+    let rows =
+        table.rows.iter().map(|row| row.iter().map(|cell| escape_control(&cell.text)).collect());
     for row in std::iter::once(heads).chain(rows) {
         let row: Vec<String> = row;
         let cell = |((text, width), column): ((&String, &usize), &Column)| match column.align {
-            Align::Left => left(text, *width),
-            Align::Right => right(text, *width),
+            Align::Left => align_left(text, *width),
+            Align::Right => align_right(text, *width),
         };
         let cells: Vec<String> = row.iter().zip(&widths).zip(&table.columns).map(cell).collect();
         page.push_str(cells.join(&" ".repeat(GAP)).trim_end());
@@ -268,9 +273,9 @@ fn write_natural(page: &mut String, table: &Table) {
 
 /// Headings, one line above the other where they are short of room, and rows.
 fn write_table(page: &mut String, table: &Table) {
-    let columns = table.shown(Formats::TEXT);
+    let columns = table.shown_columns(Formats::TEXT);
     if !table.above.is_empty() {
-        lines(page, &table.above);
+        write_lines(page, &table.above);
     }
     let heads: Vec<Vec<&str>> = columns
         .iter()
@@ -280,7 +285,9 @@ fn write_table(page: &mut String, table: &Table) {
     for line in 0..deepest {
         let head = |head: &Vec<&str>| {
             let place = (line + head.len()).checked_sub(deepest);
-            place.and_then(|place| head.get(place)).map_or(String::new(), |head| plain(head))
+            place
+                .and_then(|place| head.get(place))
+                .map_or(String::new(), |head| escape_control(head))
         };
         write_row(page, &columns, heads.iter().map(head));
     }
@@ -294,8 +301,8 @@ fn write_table(page: &mut String, table: &Table) {
 /// What a terminal shows of a cell. Line breaks in a short text are ours.
 fn shown_cell(cell: &Cell) -> String {
     match &cell.short {
-        Some(short) => short.split('\n').map(plain).collect::<Vec<_>>().join("\n"),
-        None => plain(&cell.text),
+        Some(short) => short.split('\n').map(escape_control).collect::<Vec<_>>().join("\n"),
+        None => escape_control(&cell.text),
     }
 }
 
@@ -322,7 +329,7 @@ fn write_row(page: &mut String, columns: &[(usize, &Column)], cells: impl Iterat
 }
 
 /// A label and prose next to it, wrapped. Prose without a label goes on with what is above it.
-pub fn field(page: &mut String, label: &str, prose: &str) {
+pub fn write_field(page: &mut String, label: &str, prose: &str) {
     for (index, line) in wrap(prose, WIDTH - LABEL - 2).iter().enumerate() {
         let label = if index == 0 { label } else { "" };
         let pad = (LABEL + 2).saturating_sub(label.width());

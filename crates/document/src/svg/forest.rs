@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::RangeInclusive;
 
 use crate::clip::clip;
-use crate::markup::escaped;
+use crate::markup::escape_text;
 use crate::scale::Scale;
 
 /// The picture in its own units.
@@ -65,12 +65,12 @@ impl ForestMark {
     }
 
     /// The point itself.
-    fn shape(self, x: f64, y: f64) -> String {
+    fn to_svg(self, x: f64, y: f64) -> String {
         let class = self.class();
         match self {
-            Self::Better => circle(class, x, y),
-            Self::Same => circle("hollow same", x, y),
-            Self::Worse => square(class, x, y),
+            Self::Better => circle_svg(class, x, y),
+            Self::Same => circle_svg("hollow same", x, y),
+            Self::Worse => square_svg(class, x, y),
             Self::Open | Self::None => {
                 let path = match self {
                     Self::Open => format!("M{x:.1} {:.1}l6 6l-6 6l-6-6z", y - 6.0),
@@ -82,11 +82,11 @@ impl ForestMark {
     }
 }
 
-fn circle(class: &str, x: f64, y: f64) -> String {
+fn circle_svg(class: &str, x: f64, y: f64) -> String {
     format!("<circle class=\"point {class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"/>")
 }
 
-fn square(class: &str, x: f64, y: f64) -> String {
+fn square_svg(class: &str, x: f64, y: f64) -> String {
     let (x, y) = (x - 5.0, y - 5.0);
     format!("<rect class=\"point {class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"10\" height=\"10\"/>")
 }
@@ -139,7 +139,7 @@ impl Forest {
     }
 
     /// Every row in words, for who cannot see it.
-    pub fn says(&self) -> String {
+    pub fn rows_in_words(&self) -> String {
         let group = |group: &ForestGroup| {
             let rows: Vec<&str> = group.rows.iter().map(|row| row.says.as_str()).collect();
             format!("{}: {}.", group.title, rows.join("; "))
@@ -148,16 +148,16 @@ impl Forest {
     }
 
     /// The picture for a page, which has the title next to it and the colors in its style sheet.
-    pub fn inline(&self) -> String {
+    pub fn inline_svg(&self) -> String {
         self.picture(0.0, "")
     }
 
     /// The picture as a file of its own.
-    pub fn standalone(&self) -> String {
+    pub fn standalone_svg(&self) -> String {
         let before = format!(
             "<style>{STYLE}</style><rect class=\"paper\" width=\"100%\" height=\"100%\"/>\
              <text class=\"title\" x=\"8\" y=\"22\">{}</text>",
-            escaped(&self.title)
+            escape_text(&self.title)
         );
         self.picture(30.0, &before)
     }
@@ -171,10 +171,10 @@ impl Forest {
              viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
              aria-labelledby=\"{name}-t {name}-d\"><title id=\"{name}-t\">{}</title>\
              <desc id=\"{name}-d\">{}</desc>{before}",
-            escaped(&self.title),
-            escaped(&self.says())
+            escape_text(&self.title),
+            escape_text(&self.rows_in_words())
         );
-        if let Some(plot) = self.plot(top, bottom) {
+        if let Some(plot) = self.plot_area(top, bottom) {
             self.draw(&mut out, &plot);
         }
         out.push_str("</svg>");
@@ -182,7 +182,7 @@ impl Forest {
     }
 
     /// Room for all intervals but the few that are much longer than the others.
-    fn plot(&self, top: f64, bottom: f64) -> Option<ForestArea> {
+    fn plot_area(&self, top: f64, bottom: f64) -> Option<ForestArea> {
         let rows = || self.groups.iter().flat_map(|group| &group.rows);
         let reach = |row: &ForestRow| {
             let (low, high) = row.ends.or(row.change.map(|change| (change, change)))?;
@@ -208,18 +208,18 @@ impl Forest {
     }
 
     fn draw(&self, out: &mut String, plot: &ForestArea) {
-        plot.axis(out);
+        plot.draw_axis(out);
         let mut y = plot.top;
         for group in &self.groups {
             let _ = write!(
                 out,
                 "<text class=\"group\" x=\"8\" y=\"{:.1}\">{}</text>",
                 y + 19.0,
-                escaped(&clip(&group.title, 100))
+                escape_text(&clip(&group.title, 100))
             );
             y += ROW;
             for row in &group.rows {
-                plot.row(out, row, y + ROW / 2.0);
+                plot.draw_row(out, row, y + ROW / 2.0);
                 y += ROW;
             }
         }
@@ -237,15 +237,15 @@ struct ForestArea {
 
 impl ForestArea {
     /// The place of a change, held inside the frame.
-    fn across(&self, value: f64) -> Option<f64> {
-        let share = self.x.share(value.clamp(self.low, self.high))?;
+    fn x_of(&self, value: f64) -> Option<f64> {
+        let share = self.x.position(value.clamp(self.low, self.high))?;
         Some(LEFT + share * (RIGHT - LEFT))
     }
 
-    fn axis(&self, out: &mut String) {
+    fn draw_axis(&self, out: &mut String) {
         let Self { top, bottom, .. } = *self;
         for (value, text) in self.x.ticks(7) {
-            let Some(x) = self.across(value) else { continue };
+            let Some(x) = self.x_of(value) else { continue };
             let plus = if value > 0.0 { "+" } else { "" };
             let _ = write!(
                 out,
@@ -254,7 +254,7 @@ impl ForestArea {
                 bottom + 16.0
             );
         }
-        if let Some(zero) = self.across(0.0) {
+        if let Some(zero) = self.x_of(0.0) {
             let _ = write!(
                 out,
                 "<line class=\"zero\" x1=\"{zero:.1}\" x2=\"{zero:.1}\" y1=\"{}\" y2=\"{bottom}\"/>",
@@ -274,10 +274,13 @@ impl ForestArea {
         );
     }
 
-    fn row(&self, out: &mut String, row: &ForestRow, y: f64) {
+    fn draw_row(&self, out: &mut String, row: &ForestRow, y: f64) {
         let class = row.mark.class();
-        let _ =
-            write!(out, "<g class=\"row\" tabindex=\"0\"><title>{}</title>", escaped(&row.says));
+        let _ = write!(
+            out,
+            "<g class=\"row\" tabindex=\"0\"><title>{}</title>",
+            escape_text(&row.says)
+        );
         let _ = write!(
             out,
             "<rect class=\"lane\" x=\"2\" y=\"{:.1}\" width=\"{}\" height=\"{}\"/>",
@@ -285,7 +288,7 @@ impl ForestArea {
             WIDTH - 4.0,
             ROW - 2.0
         );
-        let band = self.across(row.margin.0).zip(self.across(row.margin.1));
+        let band = self.x_of(row.margin.0).zip(self.x_of(row.margin.1));
         if let Some((from, to)) = band {
             let _ = write!(
                 out,
@@ -296,12 +299,11 @@ impl ForestArea {
             );
         }
         if let Some((low, high)) = row.ends {
-            self.interval(out, low..=high, class, y);
+            self.draw_interval(out, low..=high, class, y);
         }
-        if let Some(x) =
-            row.change.filter(|change| change.is_finite()).and_then(|at| self.across(at))
+        if let Some(x) = row.change.filter(|change| change.is_finite()).and_then(|at| self.x_of(at))
         {
-            out.push_str(&row.mark.shape(x, y));
+            out.push_str(&row.mark.to_svg(x, y));
         }
         let _ = write!(
             out,
@@ -309,17 +311,17 @@ impl ForestArea {
              <text class=\"name\" x=\"{CHANGE}\" y=\"{0:.1}\">{2}</text>\
              <text class=\"word {class}\" x=\"{WORD}\" y=\"{0:.1}\">{3} {4}</text></g>",
             y + 4.5,
-            escaped(&clip(&row.name, NAME)),
-            escaped(&clip(&row.text, CHANGE_COLUMNS)),
+            escape_text(&clip(&row.name, NAME)),
+            escape_text(&clip(&row.text, CHANGE_COLUMNS)),
             row.mark.symbol(),
-            escaped(&row.word)
+            escape_text(&row.word)
         );
     }
 
     /// The line of an interval, with a foot at each end, or an arrow where it goes on beyond the frame.
-    fn interval(&self, out: &mut String, ends: RangeInclusive<f64>, class: &str, y: f64) {
+    fn draw_interval(&self, out: &mut String, ends: RangeInclusive<f64>, class: &str, y: f64) {
         let (low, high) = ends.into_inner();
-        let Some((from, to)) = self.across(low).zip(self.across(high)) else { return };
+        let Some((from, to)) = self.x_of(low).zip(self.x_of(high)) else { return };
         let end = |at: f64, is_cut: bool, way: f64| {
             if is_cut {
                 let (x, y, way) = (at - 6.0 * way, y - 5.0, 6.0 * way);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ChartSeries, Shape, TONES, shape};
-use crate::markup::escaped;
+use crate::markup::escape_text;
 
 /// The picture in its own units; a page scales it to its column.
 pub(super) const WIDTH: f64 = 600.0;
@@ -32,13 +32,13 @@ impl<'a> Key<'a> {
     }
 
     /// A part of a bar.
-    pub(super) fn part(name: &'a str, tone: usize) -> Self {
+    pub(super) fn from_part(name: &'a str, tone: usize) -> Self {
         Self { name, shape: Shape::Bars, tone }
     }
 }
 
 /// The sign of one thing, 26 by 14, as it is drawn in the chart.
-pub fn key(key: &Key<'_>) -> String {
+pub fn key_svg(key: &Key<'_>) -> String {
     let tone = key.tone % TONES;
     let line = match key.shape {
         Shape::Points | Shape::Rings | Shape::Line | Shape::Steps => {
@@ -46,7 +46,7 @@ pub fn key(key: &Key<'_>) -> String {
         }
         Shape::Marks | Shape::Bars => String::new(),
     };
-    line + &shape::mark(key.shape, key.tone, 13.0, 7.0)
+    line + &shape::mark_svg(key.shape, key.tone, 13.0, 7.0)
 }
 
 /// Texts of a picture: all of them may be foreign.
@@ -60,13 +60,13 @@ pub(super) struct ChartFrame<'a> {
 
 impl ChartFrame<'_> {
     /// For a page, which has title, legend and colors around it.
-    pub(super) fn inline(&self, drawing: &str, height: f64) -> String {
-        self.picture(drawing, height)
+    pub(super) fn inline_svg(&self, drawing: &str, height: f64) -> String {
+        self.svg_element(drawing, height)
     }
 
     /// A file of its own.
-    pub(super) fn standalone(&self, keys: &[Key<'_>], drawing: &str, height: f64) -> String {
-        let (legend, rows) = legend(keys);
+    pub(super) fn standalone_svg(&self, keys: &[Key<'_>], drawing: &str, height: f64) -> String {
+        let (legend, rows) = legend_svg(keys);
         let head = TITLE + LINE * rows as f64 + if rows > 0 { 6.0 } else { 0.0 };
         let title: String = self.title.chars().take(80).collect();
         let whole = format!(
@@ -74,25 +74,25 @@ impl ChartFrame<'_> {
              <text class=\"title\" x=\"{LEFT}\" y=\"20\">{}</text>\
              <g transform=\"translate({LEFT} {TITLE})\">{legend}</g>\
              <g transform=\"translate(0 {head})\">{drawing}</g>",
-            escaped(&title)
+            escape_text(&title)
         );
-        self.picture(&whole, height + head)
+        self.svg_element(&whole, height + head)
     }
 
-    fn picture(&self, inside: &str, height: f64) -> String {
+    fn svg_element(&self, inside: &str, height: f64) -> String {
         let Self { name, title, says, data } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" \
              role=\"img\" aria-labelledby=\"{name}-t {name}-d\"{data}><title id=\"{name}-t\">{}</title>\
              <desc id=\"{name}-d\">{}</desc>{inside}</svg>",
-            escaped(title),
-            escaped(says)
+            escape_text(title),
+            escape_text(says)
         )
     }
 }
 
 /// Names in as many lines as they take.
-fn legend(keys: &[Key<'_>]) -> (String, usize) {
+fn legend_svg(keys: &[Key<'_>]) -> (String, usize) {
     let (mut markup, mut rows, mut x) = (String::new(), usize::from(!keys.is_empty()), 0.0);
     for one in keys {
         let name: String = one.name.chars().take(60).collect();
@@ -104,8 +104,8 @@ fn legend(keys: &[Key<'_>]) -> (String, usize) {
         let _ = write!(
             markup,
             "<g transform=\"translate({x:.1} {y})\">{}<text class=\"tick\" x=\"32\" y=\"11\">{}</text></g>",
-            key(one),
-            escaped(&name)
+            key_svg(one),
+            escape_text(&name)
         );
         x += width;
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{ChartSeries, Dot, Shape, TONES};
-use crate::markup::escape;
+use crate::markup::push_escaped;
 use crate::scale::Scale;
 
 /// Where values lie.
@@ -19,45 +19,45 @@ pub(super) struct PlotArea {
 }
 
 impl PlotArea {
-    pub(super) fn across(&self, value: f64) -> Option<f64> {
-        Some(self.left + self.x.share(value)? * (self.right - self.left))
+    pub(super) fn x_of(&self, value: f64) -> Option<f64> {
+        Some(self.left + self.x.position(value)? * (self.right - self.left))
     }
 
-    pub(super) fn down(&self, value: f64) -> Option<f64> {
-        Some(self.bottom - self.y.share(value)? * (self.bottom - self.top))
+    pub(super) fn y_of(&self, value: f64) -> Option<f64> {
+        Some(self.bottom - self.y.position(value)? * (self.bottom - self.top))
     }
 
-    fn place(&self, dot: &Dot) -> Option<(f64, f64)> {
-        Some((self.across(dot.x)?, self.down(dot.y)?))
+    fn place_of(&self, dot: &Dot) -> Option<(f64, f64)> {
+        Some((self.x_of(dot.x)?, self.y_of(dot.y)?))
     }
 }
 
-pub(super) fn draw(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
+pub(super) fn draw_series(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
     match series.shape {
         Shape::Points | Shape::Rings => {
-            join(out, series, plot, false);
-            marks(out, series, plot);
+            draw_line(out, series, plot, false);
+            draw_marks(out, series, plot);
         }
-        Shape::Marks => marks(out, series, plot),
+        Shape::Marks => draw_marks(out, series, plot),
         Shape::Line => {
-            band(out, series, plot);
-            join(out, series, plot, false);
+            draw_band(out, series, plot);
+            draw_line(out, series, plot, false);
         }
-        Shape::Steps => join(out, series, plot, true),
-        Shape::Bars => bars(out, series, plot),
+        Shape::Steps => draw_line(out, series, plot, true),
+        Shape::Bars => draw_interval_bars(out, series, plot),
     }
 }
 
-fn tone(series: &ChartSeries) -> usize {
+fn series_tone(series: &ChartSeries) -> usize {
     series.tone % TONES
 }
 
 /// From each point to the next that can be shown.
-fn join(out: &mut String, series: &ChartSeries, plot: &PlotArea, in_steps: bool) {
+fn draw_line(out: &mut String, series: &ChartSeries, plot: &PlotArea, in_steps: bool) {
     let mut path = String::new();
     let mut is_down = false;
     for dot in &series.dots {
-        let Some((x, y)) = plot.place(dot) else {
+        let Some((x, y)) = plot.place_of(dot) else {
             is_down = false;
             continue;
         };
@@ -73,15 +73,15 @@ fn join(out: &mut String, series: &ChartSeries, plot: &PlotArea, in_steps: bool)
         // The script reads values of a line off its path; points tell their own.
         let tells = matches!(series.shape, Shape::Points | Shape::Rings);
         let name = if tells { "" } else { &series.name };
-        let _ = write!(out, "<path class=\"t{} join{}\" data-name=\"", tone(series), solid);
-        escape(out, name);
+        let _ = write!(out, "<path class=\"t{} join{}\" data-name=\"", series_tone(series), solid);
+        push_escaped(out, name);
         let _ = write!(out, "\" d=\"{path}\"/>");
     }
 }
 
 /// The intervals, as an area.
-fn band(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
-    let ends = |dot: &Dot| Some((plot.across(dot.x)?, plot.down(dot.low?)?, plot.down(dot.high?)?));
+fn draw_band(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
+    let ends = |dot: &Dot| Some((plot.x_of(dot.x)?, plot.y_of(dot.low?)?, plot.y_of(dot.high?)?));
     let known: Vec<(f64, f64, f64)> = series.dots.iter().filter_map(ends).collect();
     if known.len() < 2 {
         return;
@@ -93,36 +93,36 @@ fn band(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
     for (x, low, _) in known.iter().rev() {
         let _ = write!(path, "L{x:.1} {low:.1}");
     }
-    let _ = write!(out, "<path class=\"t{} band\" d=\"{path}Z\"/>", tone(series));
+    let _ = write!(out, "<path class=\"t{} band\" d=\"{path}Z\"/>", series_tone(series));
 }
 
-fn marks(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
+fn draw_marks(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
     for dot in &series.dots {
-        let Some((x, y)) = plot.place(dot) else { continue };
+        let Some((x, y)) = plot.place_of(dot) else { continue };
         out.push_str("<g class=\"dot\"><title>");
         let note =
             if dot.note.is_empty() { format!("{}, {}", dot.x, dot.y) } else { dot.note.clone() };
-        escape(out, &format!("{}: {note}", series.name));
+        push_escaped(out, &format!("{}: {note}", series.name));
         out.push_str("</title>");
         if let Some((low, high)) = dot.low.zip(dot.high) {
             // Beyond the axes there is nothing to see.
-            let low = plot.down(low).unwrap_or(plot.bottom);
-            let high = plot.down(high).unwrap_or(plot.top);
+            let low = plot.y_of(low).unwrap_or(plot.bottom);
+            let high = plot.y_of(high).unwrap_or(plot.top);
             let _ = write!(
                 out,
                 "<path class=\"t{} bar\" d=\"M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h8M{:.1} {high:.1}h8\"/>",
-                tone(series),
+                series_tone(series),
                 x - 4.0,
                 x - 4.0
             );
         }
-        out.push_str(&mark(series.shape, series.tone, x, y));
+        out.push_str(&mark_svg(series.shape, series.tone, x, y));
         out.push_str("</g>");
     }
 }
 
 /// The mark of a series at a place.
-pub(super) fn mark(shape: Shape, tone: usize, x: f64, y: f64) -> String {
+pub(super) fn mark_svg(shape: Shape, tone: usize, x: f64, y: f64) -> String {
     let tone = tone % TONES;
     let class = if shape == Shape::Rings { "ring" } else { "mark" };
     let path = match (shape, tone % 4) {
@@ -140,20 +140,20 @@ pub(super) fn mark(shape: Shape, tone: usize, x: f64, y: f64) -> String {
     format!("<path class=\"t{tone} {class}\" d=\"{path}\"/>")
 }
 
-fn bars(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
-    let zero = plot.down(0.0).unwrap_or(plot.bottom);
+fn draw_interval_bars(out: &mut String, series: &ChartSeries, plot: &PlotArea) {
+    let zero = plot.y_of(0.0).unwrap_or(plot.bottom);
     for (index, dot) in series.dots.iter().enumerate() {
-        let Some((x, y)) = plot.place(dot).filter(|_| dot.y > 0.0) else { continue };
-        let next = series.dots.get(index + 1).and_then(|next| plot.across(next.x));
+        let Some((x, y)) = plot.place_of(dot).filter(|_| dot.y > 0.0) else { continue };
+        let next = series.dots.get(index + 1).and_then(|next| plot.x_of(next.x));
         let width = next.unwrap_or(plot.right).min(plot.right) - x;
         let _ = write!(
             out,
             "<rect class=\"t{} mark\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\"><title>",
-            tone(series),
+            series_tone(series),
             (width - 0.8).max(1.6),
             (zero - y).max(0.6)
         );
-        escape(out, &dot.note);
+        push_escaped(out, &dot.note);
         out.push_str("</title></rect>");
     }
 }

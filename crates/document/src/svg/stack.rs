@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::TONES;
-use super::draw::across;
+use super::draw::draw_x_ticks;
 use super::frame::{CHARACTER, ChartFrame, Key, WIDTH};
 use super::shape::PlotArea;
-use crate::markup::escaped;
+use crate::markup::escape_text;
 use crate::scale::Scale;
 
 /// A bar with the line above that names it.
@@ -40,14 +40,14 @@ impl Stack {
     }
 
     /// Parts in the legend: those that some bar has.
-    pub fn keys(&self) -> Vec<Key<'_>> {
+    pub fn legend_keys(&self) -> Vec<Key<'_>> {
         let has = |place: usize| {
             self.bars
                 .iter()
                 .any(|(_, parts)| parts.get(place).copied().map(visible_size) > Some(0.0))
         };
         let parts = self.parts.iter().enumerate().filter(|(place, _)| has(*place));
-        parts.map(|(place, name)| Key::part(name, place)).collect()
+        parts.map(|(place, name)| Key::from_part(name, place)).collect()
     }
 
     fn height(&self) -> f64 {
@@ -62,19 +62,19 @@ fn visible_size(size: f64) -> f64 {
 
 /// The picture for a page.
 pub fn inline_stack(stack: &Stack) -> String {
-    frame(stack).inline(&drawing(stack), stack.height())
+    stack_frame(stack).inline_svg(&draw_stack(stack), stack.height())
 }
 
 /// The picture as a file of its own.
 pub fn standalone_stack(stack: &Stack) -> String {
-    frame(stack).standalone(&stack.keys(), &drawing(stack), stack.height())
+    stack_frame(stack).standalone_svg(&stack.legend_keys(), &draw_stack(stack), stack.height())
 }
 
-fn frame(stack: &Stack) -> ChartFrame<'_> {
+fn stack_frame(stack: &Stack) -> ChartFrame<'_> {
     ChartFrame { name: stack.name, title: &stack.title, says: &stack.says, data: String::new() }
 }
 
-fn drawing(stack: &Stack) -> String {
+fn draw_stack(stack: &Stack) -> String {
     let mut out = String::new();
     let totals =
         stack.bars.iter().map(|(_, parts)| parts.iter().copied().map(visible_size).sum::<f64>());
@@ -91,11 +91,11 @@ fn drawing(stack: &Stack) -> String {
             out,
             "<text class=\"name\" x=\"{SIDE}\" y=\"{:.1}\">{}</text>",
             top + 17.0,
-            escaped(name)
+            escape_text(name)
         );
-        bar(&mut out, stack, parts, &plot, top + NAME);
+        draw_bar(&mut out, stack, parts, &plot, top + NAME);
     }
-    across(&mut out, &plot, bottom);
+    draw_x_ticks(&mut out, &plot, bottom);
     let _ = write!(
         out,
         "<path class=\"axis\" d=\"M{SIDE} {bottom:.1}H{:.1}\"/>\
@@ -108,15 +108,15 @@ fn drawing(stack: &Stack) -> String {
     out
 }
 
-fn bar(out: &mut String, stack: &Stack, parts: &[f64], plot: &PlotArea, top: f64) {
+fn draw_bar(out: &mut String, stack: &Stack, parts: &[f64], plot: &PlotArea, top: f64) {
     let total: f64 = parts.iter().copied().map(visible_size).sum();
     let mut from = 0.0;
     for (place, (size, name)) in parts.iter().zip(&stack.parts).enumerate() {
         let size = visible_size(*size);
-        let ends = plot.across(from).zip(plot.across((from + size).min(total)));
+        let ends = plot.x_of(from).zip(plot.x_of((from + size).min(total)));
         from += size;
         let Some((left, right)) = ends.filter(|_| size > 0.0) else { continue };
-        let (width, name) = (right - left, escaped(name));
+        let (width, name) = (right - left, escape_text(name));
         let share = size / total * 100.0;
         let _ = write!(
             out,

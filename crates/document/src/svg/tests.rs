@@ -19,11 +19,11 @@ fn chart() -> Chart {
 
 #[test]
 fn every_point_is_there_and_foreign_text_is_text() {
-    let page = inline(&chart());
+    let page = inline_chart(&chart());
     assert_eq!(page.matches("class=\"dot\"").count(), 3, "{page}");
     assert!(page.contains("TTFT &lt;over&gt; load") && page.contains("p50 &amp; more"));
     assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
-    assert!(standalone(&chart()).contains("<style>"));
+    assert!(standalone_chart(&chart()).contains("<style>"));
 }
 
 #[test]
@@ -33,11 +33,11 @@ fn what_cannot_be_shown_leaves_a_gap() {
     for (place, value) in [(0, f64::NAN), (1, f64::INFINITY), (2, -1.0)] {
         broken.series[0].dots[place].y = value;
     }
-    let page = inline(&broken);
+    let page = inline_chart(&broken);
     assert_eq!(page.matches("class=\"dot\"").count(), 0, "{page}");
     assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
     broken.series[0].dots.clear();
-    assert!(inline(&broken).contains("nothing to draw"));
+    assert!(inline_chart(&broken).contains("nothing to draw"));
 }
 
 #[test]
@@ -47,12 +47,12 @@ fn rings_have_the_tone_of_their_points_and_no_filling() {
     };
     let both = [series("p50", Shape::Points), series("p99", Shape::Rings)];
     let chart = Chart { series: both.to_vec(), ..chart() };
-    let page = inline(&chart);
+    let page = inline_chart(&chart);
     assert_eq!(page.matches("class=\"t1 mark\"").count(), 2, "{page}");
     assert_eq!(page.matches("class=\"t1 ring\"").count(), 2, "{page}");
     // Both are joined by a line of their tone, and a legend shows both signs.
     assert_eq!(page.matches("class=\"t1 join\"").count(), 2, "{page}");
-    let keys: Vec<String> = chart.keys().iter().map(key).collect();
+    let keys: Vec<String> = chart.legend_keys().iter().map(key_svg).collect();
     assert!(keys[0].contains("t1 mark") && keys[1].contains("t1 ring"), "{keys:?}");
 }
 
@@ -86,7 +86,7 @@ fn parts_are_as_wide_as_they_are_large() {
     assert_eq!(widths(&page), [71.5, 214.5, 143.0, 429.0]);
     assert!(page.contains("&lt;wait&gt;: 60.00 ms (75.0 %)") && page.contains("slow &amp; odd"));
     assert!(!page.contains("NaN"), "{page}");
-    let keys: Vec<_> = stack().keys().iter().map(|key| key.name.to_owned()).collect();
+    let keys: Vec<_> = stack().legend_keys().iter().map(|key| key.name.to_owned()).collect();
     assert_eq!(keys, ["send", "<wait>"]);
     assert!(standalone_stack(&stack()).contains("&lt;wait&gt;</text>"));
     let empty = Stack { bars: vec![("none".to_owned(), vec![0.0, f64::INFINITY])], ..stack() };
@@ -95,18 +95,18 @@ fn parts_are_as_wide_as_they_are_large() {
 
 #[test]
 fn names_of_places_stand_above_the_axes() {
-    let page = inline(&chart());
+    let page = inline_chart(&chart());
     let height = |page: &str| {
         page.split("viewBox=\"0 0 600 ").nth(1).unwrap().split('"').next().map(str::to_owned)
     };
     assert_eq!(height(&page).as_deref(), Some("307"));
     let mut plain = chart();
     plain.rules.clear();
-    assert_eq!(height(&inline(&plain)).as_deref(), Some("290"));
+    assert_eq!(height(&inline_chart(&plain)).as_deref(), Some("290"));
     // A line tells its name to the script, points tell their own; one alone needs no dashes.
     assert!(page.contains("data-name=\"p99\"") && page.contains("data-name=\"\""), "{page}");
     plain.series.truncate(1);
-    assert!(!page.contains("solid") && inline(&plain).contains("join solid"));
+    assert!(!page.contains("solid") && inline_chart(&plain).contains("join solid"));
 }
 
 #[test]

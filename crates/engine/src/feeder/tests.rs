@@ -62,7 +62,7 @@ impl SessionSource for Short {
             )],
             reply: None,
         };
-        let steps = (0..self.requests(number)?).map(step).collect();
+        let steps = (0..self.request_count(number)?).map(step).collect();
         Some(Session { steps, history: History::Server })
     }
 
@@ -71,11 +71,11 @@ impl SessionSource for Short {
         Some(Nanos::from_millis(self.gaps_ms[..=number].iter().sum()))
     }
 
-    fn requests(&self, number: u64) -> Option<u64> {
+    fn request_count(&self, number: u64) -> Option<u64> {
         self.requests.get(usize::try_from(number).ok()?).copied()
     }
 
-    fn turn(&self, number: u64) -> u64 {
+    fn deal_turn(&self, number: u64) -> u64 {
         self.together.get(number as usize).copied().unwrap_or(number)
     }
 }
@@ -85,7 +85,7 @@ type Sent = (Nanos, u64, u64, Phase, bytes::Bytes, u64);
 
 /// What one client sends of an open loop.
 fn sent(load: &Load, sessions: &Short, shard: Shard) -> Vec<Sent> {
-    let load = shard.of_load(load);
+    let load = shard.shard_load(load);
     let arrivals = match &load.mode {
         Mode::Open { rate, arrivals, .. } => {
             Some(ArrivalSequence::new(*rate, *arrivals, load.seed))
@@ -181,7 +181,7 @@ proptest! {
         for index in 0..of {
             let shard = Shard::new(index, of).unwrap();
             let part = sent(&load, &sessions, shard);
-            prop_assert!(part.iter().all(|sent| shard.takes(sessions.turn(sent.1))));
+            prop_assert!(part.iter().all(|sent| shard.sends_turn(sessions.deal_turn(sent.1))));
             union.extend(part);
         }
         union.sort_by_key(|sent| sent.1);
@@ -209,7 +209,7 @@ fn what_is_ahead_is_bounded_in_bytes() {
     let queue = Arc::new(SessionQueue::new(AHEAD));
     let feeding = {
         let queue = Arc::clone(&queue);
-        std::thread::spawn(move || queue.feed(feeder()))
+        std::thread::spawn(move || queue.keep_full(feeder()))
     };
     let fill = || {
         while !queue.is_full() {

@@ -4,40 +4,43 @@ use goodput_model::{
     LengthRange, Reported, ReportedGoodput, ReportedLoad, ReportedMetric, ReportedMode, SourceTool,
 };
 
-use super::fields::{FieldError, ImportFields, conflict};
+use super::fields::{FieldError, ImportFields, conflict_text};
 
-pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Reported, FieldError> {
+pub(super) fn read_run(
+    fields: &ImportFields<'_>,
+    tool: SourceTool,
+) -> Result<Reported, FieldError> {
     let mut run = Reported::new(tool);
     run.version = fields.text("aiperf_version")?;
     run.started = fields.text("start_time")?;
-    run.ok = total(fields, "request_count")?;
-    run.failed = total(fields, "error_request_count")?;
-    run.requests_per_s = average(fields, "request_throughput")?;
-    run.output_tokens_per_s = average(fields, "output_token_throughput")?;
-    run.total_tokens_per_s = average(fields, "total_token_throughput")?;
-    time(fields, &mut run)?;
+    run.ok = read_total(fields, "request_count")?;
+    run.failed = read_total(fields, "error_request_count")?;
+    run.requests_per_s = read_average(fields, "request_throughput")?;
+    run.output_tokens_per_s = read_average(fields, "output_token_throughput")?;
+    run.total_tokens_per_s = read_average(fields, "total_token_throughput")?;
+    read_time(fields, &mut run)?;
     let ok = run.ok;
     let mut tokens = |name: &str, total_name: &str| -> Result<Option<u64>, FieldError> {
         let lengths = fields.object(name)?;
         let mean = lengths.finite("avg")?.zip(ok).map(|(mean, ok)| mean * ok as f64);
         let sum = lengths.finite("sum")?;
-        let stated = total(fields, total_name)?;
+        let stated = read_total(fields, total_name)?;
         let (by_name, sums) = (stated.map(|stated| stated as f64), format!("`{name}` sums to"));
-        run.conflicts.extend(conflict(total_name, by_name, &sums, sum));
+        run.conflicts.extend(conflict_text(total_name, by_name, &sums, sum));
         let sum = sum.or(mean).filter(|sum| *sum >= 0.0);
         Ok(stated.or(sum.map(|sum| sum.round() as u64)))
     };
     run.input_tokens = tokens("input_sequence_length", "total_isl")?;
     run.output_tokens = tokens("output_sequence_length", "total_osl")?;
     let ended = ok.map(|ok| ok.saturating_add(run.failed.unwrap_or(0)) as f64);
-    run.conflicts.extend(conflict(
+    run.conflicts.extend(conflict_text(
         "completed_request_count",
-        average(fields, "completed_request_count")?,
+        read_average(fields, "completed_request_count")?,
         "requests and errors are",
         ended,
     ));
-    run.input_lengths = lengths(fields, "input_sequence_length")?;
-    run.output_lengths = lengths(fields, "output_sequence_length")?;
+    run.input_lengths = read_lengths(fields, "input_sequence_length")?;
+    run.output_lengths = read_lengths(fields, "output_sequence_length")?;
     // What both call inter-token latency is the mean of each request, which is TPOT.
     for (ours, theirs) in [
         ("ttft", "time_to_first_token"),
@@ -46,22 +49,22 @@ pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Report
         ("e2e", "request_latency"),
     ] {
         let stated = fields.object(theirs)?;
-        run.conflicts.extend(mean_of_sum(theirs, &stated, "avg", "sum")?);
-        let metric = metric(&stated)?;
+        run.conflicts.extend(sum_conflict(theirs, &stated, "avg", "sum")?);
+        let metric = read_metric(&stated)?;
         if !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
         }
     }
     run.seed = fields.maybe_object("run_info").count("random_seed")?;
-    config(&fields.maybe_object("input_config"), &mut run)?;
-    let good = average(fields, "goodput")?.or(average(fields, "request_goodput")?);
+    read_config(&fields.maybe_object("input_config"), &mut run)?;
+    let good = read_average(fields, "goodput")?.or(read_average(fields, "request_goodput")?);
     if let Some(rate) = good {
         run.goodput.get_or_insert_default().requests_per_s = Some(rate);
-        let share = average(fields, "good_request_fraction")?;
+        let share = read_average(fields, "good_request_fraction")?;
         run.goodput.get_or_insert_default().share = share;
     }
     if run.asked.is_none() {
-        run.asked = total(fields, "completed_request_count")?;
+        run.asked = read_total(fields, "completed_request_count")?;
     }
     if fields.flag("was_cancelled")? == Some(true) {
         run.remarks.push("the run was canceled".to_owned());
@@ -76,13 +79,13 @@ pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Report
         let count = error.scalar("count").unwrap_or_default();
         run.remarks.push(format!("{count} × {}", what.unwrap_or_default()));
     }
-    telemetry(fields, &mut run);
+    read_telemetry(fields, &mut run);
     Ok(run)
 }
 
 /// Seconds of an instant such as `2026-01-31T09:30:00.25`, whatever its zone: two of one run differ by
 /// the right amount.
-fn seconds(instant: &str) -> Option<f64> {
+fn parse_seconds(instant: &str) -> Option<f64> {
     let (date, time) = instant.split_once(['T', ' '])?;
     let whole = |text: &str| text.parse::<u32>().ok();
     let mut date = date.split('-').map(whole);
@@ -103,17 +106,17 @@ fn seconds(instant: &str) -> Option<f64> {
 }
 
 /// Rates are over the phase; `benchmark_duration` is from the first request to the last answer.
-fn time(fields: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
-    let start = run.started.as_deref().and_then(seconds);
-    let end = fields.text("end_time")?.as_deref().and_then(seconds);
+fn read_time(fields: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+    let start = run.started.as_deref().and_then(parse_seconds);
+    let end = fields.text("end_time")?.as_deref().and_then(parse_seconds);
     let phase = start.zip(end).map(|(start, end)| end - start);
-    let measured = average(fields, "benchmark_duration")?;
+    let measured = read_average(fields, "benchmark_duration")?;
     run.duration_s = phase.filter(|seconds| *seconds > 0.0).or(measured);
     match phase.zip(measured) {
         Some((phase, _)) if phase < 0.0 => {
             run.conflicts.push(format!("`end_time` is {} s before `start_time`", -phase));
         }
-        Some((phase, measured)) if measured > phase => run.conflicts.extend(conflict(
+        Some((phase, measured)) if measured > phase => run.conflicts.extend(conflict_text(
             "benchmark_duration",
             Some(measured),
             "from `start_time` to `end_time` it is",
@@ -125,7 +128,7 @@ fn time(fields: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError>
 }
 
 /// A mean that is not the sum over the count.
-pub(super) fn mean_of_sum(
+pub(super) fn sum_conflict(
     metric: &str,
     fields: &ImportFields<'_>,
     mean: &str,
@@ -134,25 +137,25 @@ pub(super) fn mean_of_sum(
     let count = fields.finite("count")?.filter(|count| *count > 0.0);
     let again = fields.finite(sum)?.zip(count).map(|(sum, count)| sum / count);
     let name = format!("{metric}.{mean}");
-    Ok(conflict(&name, fields.finite(mean)?, "sum over count is", again))
+    Ok(conflict_text(&name, fields.finite(mean)?, "sum over count is", again))
 }
 
-fn average(fields: &ImportFields<'_>, name: &str) -> Result<Option<f64>, FieldError> {
+fn read_average(fields: &ImportFields<'_>, name: &str) -> Result<Option<f64>, FieldError> {
     fields.object(name)?.finite("avg")
 }
 
-fn total(fields: &ImportFields<'_>, name: &str) -> Result<Option<u64>, FieldError> {
+fn read_total(fields: &ImportFields<'_>, name: &str) -> Result<Option<u64>, FieldError> {
     fields.object(name)?.count("avg")
 }
 
-fn lengths(fields: &ImportFields<'_>, name: &str) -> Result<Option<LengthRange>, FieldError> {
+fn read_lengths(fields: &ImportFields<'_>, name: &str) -> Result<Option<LengthRange>, FieldError> {
     let length = fields.object(name)?;
     let range = length.finite("min")?.zip(length.finite("max")?);
     Ok(range.map(|(min, max)| LengthRange { min, max }))
 }
 
 /// How many milliseconds the unit of a metric has.
-fn milliseconds(fields: &ImportFields<'_>) -> f64 {
+fn unit_in_ms(fields: &ImportFields<'_>) -> f64 {
     match fields.scalar("unit").as_deref() {
         Some("s" | "sec" | "seconds") => 1e3,
         Some("us" | "µs" | "microseconds") => 1e-3,
@@ -161,9 +164,9 @@ fn milliseconds(fields: &ImportFields<'_>) -> f64 {
     }
 }
 
-fn metric(fields: &ImportFields<'_>) -> Result<ReportedMetric, FieldError> {
+fn read_metric(fields: &ImportFields<'_>) -> Result<ReportedMetric, FieldError> {
     let mut percentiles = Vec::new();
-    let unit = milliseconds(fields);
+    let unit = unit_in_ms(fields);
     let stated = |name: &str| Ok(fields.finite(name)?.map(|value| value * unit));
     for name in fields.names() {
         let percent = name.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
@@ -186,11 +189,11 @@ fn metric(fields: &ImportFields<'_>) -> Result<ReportedMetric, FieldError> {
 }
 
 /// The settings, whose form has changed with the versions.
-fn config(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+fn read_config(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
     let endpoint = config.maybe_object("endpoint");
     run.streaming = endpoint.flag("streaming")?.or(config.flag("streaming")?);
     run.backend = endpoint.scalar("type").or_else(|| config.scalar("endpoint_type"));
-    run.model = model(config);
+    run.model = read_model(config);
     run.seed = run.seed.or(config.count("random_seed")?);
     let by_server = endpoint.flag("use_server_token_count")?;
     run.token_source = match (run.tool, by_server) {
@@ -200,13 +203,13 @@ fn config(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldErro
     let slos = config.maybe_object("slos");
     let terms: Vec<_> =
         slos.names().map(|n| format!("{n}:{}", slos.scalar(n).unwrap_or_default())).collect();
-    let terms = if terms.is_empty() { objectives(config) } else { terms };
+    let terms = if terms.is_empty() { read_objectives(config) } else { terms };
     if !terms.is_empty() {
         run.goodput = Some(ReportedGoodput { terms: terms.join(" "), ..Default::default() });
     }
     let phases = config.objects("phases").unwrap_or_default();
     if phases.is_empty() {
-        return older_load(config, run);
+        return read_older_load(config, run);
     }
     run.warmup.requests = Some(0);
     run.asked = Some(0);
@@ -218,13 +221,13 @@ fn config(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldErro
         }
         run.asked = run.asked.zip(phase.count("requests")?).map(|(a, b)| a.saturating_add(b));
         let (rate, concurrency) = (phase.number("rate")?, phase.count("concurrency")?);
-        run.load = load(rate, concurrency, phase.scalar("type"));
+        run.load = reported_load(rate, concurrency, phase.scalar("type"));
     }
     Ok(())
 }
 
 /// Bounds on latency as the older versions wrote them.
-fn objectives(config: &ImportFields<'_>) -> Vec<String> {
+fn read_objectives(config: &ImportFields<'_>) -> Vec<String> {
     let goodput = config.maybe_object("goodput");
     let of_input = config.maybe_object("input").maybe_object("goodput");
     let of = |fields: &ImportFields<'_>| -> Vec<String> {
@@ -234,7 +237,7 @@ fn objectives(config: &ImportFields<'_>) -> Vec<String> {
     [of(&goodput), of(&of_input)].concat()
 }
 
-fn model(config: &ImportFields<'_>) -> Option<String> {
+fn read_model(config: &ImportFields<'_>) -> Option<String> {
     let items = config.maybe_object("models").objects("items").unwrap_or_default();
     let listed = |fields: &ImportFields<'_>, name: &str| {
         let list = fields.value::<Vec<String>>(name, "a list of texts").ok().flatten();
@@ -248,7 +251,7 @@ fn model(config: &ImportFields<'_>) -> Option<String> {
 }
 
 /// Before phases: AIPerf's `loadgen`, GenAI-Perf's `perf_analyzer`, or settings at the top.
-fn older_load(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+fn read_older_load(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
     let loadgen = config.maybe_object("loadgen");
     let analyzer = config.maybe_object("perf_analyzer");
     let stimulus = analyzer.maybe_object("stimulus");
@@ -260,13 +263,17 @@ fn older_load(config: &ImportFields<'_>, run: &mut Reported) -> Result<(), Field
     let rate = places.iter().find_map(|place| place.number("request_rate").ok().flatten());
     let arrivals = places.iter().find_map(|place| place.scalar("request_rate_mode"));
     let concurrency = count("concurrency")?;
-    run.load = load(rate, concurrency, arrivals);
+    run.load = reported_load(rate, concurrency, arrivals);
     run.warmup.requests = count("warmup_request_count")?;
     run.asked = count("request_count")?.filter(|asked| *asked > 0);
     Ok(())
 }
 
-fn load(rate: Option<f64>, concurrency: Option<u64>, kind: Option<String>) -> ReportedLoad {
+fn reported_load(
+    rate: Option<f64>,
+    concurrency: Option<u64>,
+    kind: Option<String>,
+) -> ReportedLoad {
     // At an infinite rate nothing arrives by any process: all are sent at once, or as users get free.
     let is_at_once = rate.is_some_and(f64::is_infinite);
     let rate = rate.filter(|rate| rate.is_finite());
@@ -283,7 +290,7 @@ fn load(rate: Option<f64>, concurrency: Option<u64>, kind: Option<String>) -> Re
 }
 
 /// The accelerators, where they were watched.
-fn telemetry(fields: &ImportFields<'_>, run: &mut Reported) {
+fn read_telemetry(fields: &ImportFields<'_>, run: &mut Reported) {
     let endpoints = fields.maybe_object("telemetry_data").maybe_object("endpoints");
     let mut names = Vec::new();
     for endpoint in endpoints.names() {
@@ -305,14 +312,14 @@ mod tests {
 
     #[test]
     fn instants_differ_by_the_right_amount() {
-        let apart = |a: &str, b: &str| seconds(b).zip(seconds(a)).map(|(b, a)| b - a);
+        let apart = |a: &str, b: &str| parse_seconds(b).zip(parse_seconds(a)).map(|(b, a)| b - a);
         assert_eq!(apart("2026-11-15T16:55:59.5", "2026-11-15T16:56:01.75"), Some(2.25));
         assert_eq!(apart("2024-02-28T23:59:59Z", "2024-03-01T00:00:00Z"), Some(86_401.0));
         assert_eq!(apart("2025-12-31 23:59:00", "2026-01-01 00:01:00+00:00"), Some(120.0));
         for odd in
             ["", "T", "2026-13-01T00:00:00", "0-1-1T0:0:0", "9-9-9T9", "4294967295-1-1T1:1:1"]
         {
-            assert_eq!(seconds(odd), None, "{odd}");
+            assert_eq!(parse_seconds(odd), None, "{odd}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -32,41 +32,41 @@ impl<'a> ImportFields<'a> {
     pub(super) fn parse(raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
         match serde_json::from_str(raw.get()) {
             Ok(values) => Ok(Self { path: path.to_owned(), values, infinite: Rc::default() }),
-            Err(_) => Err(wrong(path, "an object", raw)),
+            Err(_) => Err(wrong_type_error(path, "an object", raw)),
         }
     }
 
     /// An object below this one.
-    fn below(&self, raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
+    fn child(&self, raw: &'a RawValue, path: &str) -> Result<Self, FieldError> {
         Ok(Self { infinite: Rc::clone(&self.infinite), ..Self::parse(raw, path)? })
     }
 
     /// How many of the figures that were asked for are infinite, here and below.
-    pub(super) fn infinite(&self) -> u64 {
+    pub(super) fn infinite_count(&self) -> u64 {
         self.infinite.borrow().len() as u64
     }
 
     /// The object below `name`; an empty one where it is missing or null.
     pub(super) fn object(&self, name: &str) -> Result<Self, FieldError> {
         match self.raw(name) {
-            Some(raw) => self.below(raw, &self.path_of(name)),
-            None => Ok(self.empty(name)),
+            Some(raw) => self.child(raw, &self.path_of(name)),
+            None => Ok(self.empty_object(name)),
         }
     }
 
     /// The same where it may be something else, as in fields that changed their form.
     pub(super) fn maybe_object(&self, name: &str) -> Self {
-        self.object(name).unwrap_or_else(|_| self.empty(name))
+        self.object(name).unwrap_or_else(|_| self.empty_object(name))
     }
 
     /// The objects of a list; none if it is missing.
     pub(super) fn objects(&self, name: &str) -> Result<Vec<Self>, FieldError> {
         let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
         let path = self.path_of(name);
-        let list: Vec<&RawValue> =
-            serde_json::from_str(raw.get()).map_err(|_| wrong(&path, "a list of objects", raw))?;
+        let list: Vec<&RawValue> = serde_json::from_str(raw.get())
+            .map_err(|_| wrong_type_error(&path, "a list of objects", raw))?;
         let each = list.into_iter().enumerate();
-        each.map(|(index, raw)| self.below(raw, &format!("{path}[{index}]"))).collect()
+        each.map(|(index, raw)| self.child(raw, &format!("{path}[{index}]"))).collect()
     }
 
     /// A value by any of its types; none if it is missing or null.
@@ -77,7 +77,7 @@ impl<'a> ImportFields<'a> {
     ) -> Result<Option<T>, FieldError> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
         let value = serde_json::from_str(raw.get());
-        value.map(Some).map_err(|_| wrong(&self.path_of(name), expected, raw))
+        value.map(Some).map_err(|_| wrong_type_error(&self.path_of(name), expected, raw))
     }
 
     /// A finite number, or infinity; what is not a number (NaN) is missing.
@@ -88,7 +88,7 @@ impl<'a> ImportFields<'a> {
             Err(_) => match raw.get().trim_matches('"').to_ascii_lowercase().as_str() {
                 "inf" | "infinity" => Ok(Some(f64::INFINITY)),
                 "-inf" | "-infinity" | "nan" => Ok(None),
-                _ => Err(wrong(&self.path_of(name), "a number", raw)),
+                _ => Err(wrong_type_error(&self.path_of(name), "a number", raw)),
             },
         }
     }
@@ -112,7 +112,7 @@ impl<'a> ImportFields<'a> {
         }
         let raw = self.raw(name).map_or("", RawValue::get);
         let expected = "a whole number that is not negative";
-        Err(FieldError { path: self.path_of(name), expected, found: excerpt(raw) })
+        Err(FieldError { path: self.path_of(name), expected, found: safe_excerpt(raw) })
     }
 
     /// A text.
@@ -135,7 +135,7 @@ impl<'a> ImportFields<'a> {
     }
 
     /// Whether it is there and not null.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn has_value(&self, name: &str) -> bool {
         self.raw(name).is_some()
     }
 
@@ -153,7 +153,7 @@ impl<'a> ImportFields<'a> {
         self.values.get(name).copied().filter(|raw| raw.get() != "null")
     }
 
-    fn empty(&self, name: &str) -> Self {
+    fn empty_object(&self, name: &str) -> Self {
         let infinite = Rc::clone(&self.infinite);
         Self { path: self.path_of(name), values: BTreeMap::new(), infinite }
     }
@@ -163,8 +163,8 @@ impl<'a> ImportFields<'a> {
     }
 }
 
-fn wrong(path: &str, expected: &'static str, raw: &RawValue) -> FieldError {
-    FieldError { path: excerpt(path), expected, found: excerpt(raw.get()) }
+fn wrong_type_error(path: &str, expected: &'static str, raw: &RawValue) -> FieldError {
+    FieldError { path: safe_excerpt(path), expected, found: safe_excerpt(raw.get()) }
 }
 
 /// Figures that are quotients or sums of others may be rounded.
@@ -172,7 +172,7 @@ const ROUNDED: f64 = 0.005;
 
 /// What to say of a figure that stands in two places of a file; nothing if they agree or one of
 /// them is missing.
-pub(super) fn conflict(
+pub(super) fn conflict_text(
     name: &str,
     stated: Option<f64>,
     other: &str,

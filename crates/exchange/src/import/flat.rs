@@ -11,7 +11,10 @@ use super::repair::ListedNumber;
 const MS: f64 = 1e3;
 
 /// A distribution by the tool's name for it.
-pub(super) fn metric(fields: &ImportFields<'_>, name: &str) -> Result<ReportedMetric, FieldError> {
+pub(super) fn read_metric(
+    fields: &ImportFields<'_>,
+    name: &str,
+) -> Result<ReportedMetric, FieldError> {
     let stated = |statistic: &str| fields.finite(&format!("{statistic}_{name}_ms"));
     let mut percentiles = Vec::new();
     for field in fields.names() {
@@ -39,7 +42,7 @@ pub(super) fn metric(fields: &ImportFields<'_>, name: &str) -> Result<ReportedMe
 }
 
 /// The figures that both have.
-pub(super) fn totals(fields: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
+pub(super) fn read_totals(fields: &ImportFields<'_>, run: &mut Reported) -> Result<(), FieldError> {
     run.backend = fields.text("backend")?;
     run.duration_s = fields.finite("duration")?;
     run.ok = fields.count("completed")?;
@@ -52,7 +55,7 @@ pub(super) fn totals(fields: &ImportFields<'_>, run: &mut Reported) -> Result<()
 }
 
 /// The load by rate, cap and shape of the gaps.
-pub(super) fn load(fields: &ImportFields<'_>) -> Result<ReportedLoad, FieldError> {
+pub(super) fn read_load(fields: &ImportFields<'_>) -> Result<ReportedLoad, FieldError> {
     let is_trace = fields.scalar("request_rate").as_deref() == Some("trace");
     let rate = if is_trace { None } else { fields.number("request_rate")? };
     let concurrency = fields.count("max_concurrency")?;
@@ -87,7 +90,7 @@ pub(super) fn load(fields: &ImportFields<'_>) -> Result<ReportedLoad, FieldError
 }
 
 /// Every request, where the lists are there.
-pub(super) fn details(
+pub(super) fn read_details(
     fields: &ImportFields<'_>,
     conflicts: &mut Vec<String>,
 ) -> Result<Option<Vec<ReportedRequest>>, FieldError> {
@@ -115,19 +118,20 @@ pub(super) fn details(
         }),
     );
     let request = |index| {
-        let gaps_ms: Option<Vec<f64>> = at(gaps.as_ref(), index).map(|gaps: Vec<ListedNumber>| {
-            gaps.into_iter().filter_map(|gap| gap.0).map(|s| s * MS).collect()
-        });
+        let gaps_ms: Option<Vec<f64>> =
+            get_at(gaps.as_ref(), index).map(|gaps: Vec<ListedNumber>| {
+                gaps.into_iter().filter_map(|gap| gap.0).map(|s| s * MS).collect()
+            });
         let number = |list: &Option<Vec<ListedNumber>>| list.as_ref()?.get(index)?.0;
         let ttft_ms = number(&ttfts).map(|s| s * MS);
-        let output_tokens = at(outputs.as_ref(), index);
-        let error: Option<String> = at(errors.as_ref(), index);
+        let output_tokens = get_at(outputs.as_ref(), index);
+        let error: Option<String> = get_at(errors.as_ref(), index);
         ReportedRequest {
             start_s: number(&starts),
             ttft_ms,
             e2e_ms: number(&latencies).map(|s| s * MS),
             gaps_ms,
-            input_tokens: at(inputs.as_ref(), index),
+            input_tokens: get_at(inputs.as_ref(), index),
             output_tokens,
             // Forks that keep no errors still count no token for what failed.
             is_failed: match error {
@@ -139,12 +143,12 @@ pub(super) fn details(
     Ok(Some((0..n).map(request).collect()))
 }
 
-fn at<T: Clone>(list: Option<&Vec<Option<T>>>, index: usize) -> Option<T> {
+fn get_at<T: Clone>(list: Option<&Vec<Option<T>>>, index: usize) -> Option<T> {
     list.and_then(|list| list.get(index)).cloned().flatten()
 }
 
 /// Shortest and longest, of completed requests.
-pub(super) fn range(
+pub(super) fn length_range(
     details: Option<&Vec<ReportedRequest>>,
     length: impl Fn(&ReportedRequest) -> Option<u64>,
 ) -> Option<LengthRange> {

@@ -5,14 +5,14 @@ use goodput_model::{
     ReportedRequest, SourceTool,
 };
 
-use super::aiperf::mean_of_sum;
-use super::fields::{FieldError, ImportFields, conflict};
+use super::aiperf::sum_conflict;
+use super::fields::{FieldError, ImportFields, conflict_text};
 
 const MS: f64 = 1e3;
 /// From here on a cap bounds nothing: it is the tool's own limit.
 const NO_CAP: u64 = 10_240;
 
-pub(super) fn read(fields: &ImportFields<'_>) -> Result<Vec<Reported>, FieldError> {
+pub(super) fn read_runs(fields: &ImportFields<'_>) -> Result<Vec<Reported>, FieldError> {
     let version = fields.maybe_object("metadata").scalar("guidellm_version");
     let benchmarks = fields.objects("benchmarks")?;
     let spec = fields.maybe_object("config").maybe_object("spec");
@@ -30,9 +30,9 @@ fn read_benchmark(benchmark: &ImportFields<'_>) -> Result<Reported, FieldError> 
     let mut run = Reported::new(SourceTool::Guidellm);
     let config = benchmark.maybe_object("config");
     let args = benchmark.maybe_object("args");
-    let strategy = if config.has("strategy") { &config } else { &args }.object("strategy")?;
-    run.load = load(&strategy)?;
-    run.label = label(&run.load, &strategy);
+    let strategy = if config.has_value("strategy") { &config } else { &args }.object("strategy")?;
+    run.load = read_load(&strategy)?;
+    run.label = load_label(&run.load, &strategy);
     run.seed = strategy.count("random_seed")?;
     let backend = config.maybe_object("backend");
     run.model = backend.scalar("model");
@@ -50,14 +50,17 @@ fn read_benchmark(benchmark: &ImportFields<'_>) -> Result<Reported, FieldError> 
     if let Some(n) = incomplete.filter(|n| *n > 0) {
         run.remarks.push(format!("{n} requests were cut off at the end"));
     }
-    run.requests_per_s = good(&metrics, "requests_per_second")?.finite("mean")?;
-    run.output_tokens_per_s = good(&metrics, "output_tokens_per_second")?.finite("mean")?;
-    run.total_tokens_per_s = good(&metrics, "tokens_per_second")?.finite("mean")?;
-    let (prompts, outputs) =
-        (good(&metrics, "prompt_token_count")?, good(&metrics, "output_token_count")?);
+    run.requests_per_s = successful_part(&metrics, "requests_per_second")?.finite("mean")?;
+    run.output_tokens_per_s =
+        successful_part(&metrics, "output_tokens_per_second")?.finite("mean")?;
+    run.total_tokens_per_s = successful_part(&metrics, "tokens_per_second")?.finite("mean")?;
+    let (prompts, outputs) = (
+        successful_part(&metrics, "prompt_token_count")?,
+        successful_part(&metrics, "output_token_count")?,
+    );
     run.input_tokens = prompts.count("total_sum")?;
     run.output_tokens = outputs.count("total_sum")?;
-    (run.input_lengths, run.output_lengths) = (range(&prompts)?, range(&outputs)?);
+    (run.input_lengths, run.output_lengths) = (read_range(&prompts)?, read_range(&outputs)?);
     run.token_source = match config.flag("prefer_response_metrics")? {
         Some(false) => None,
         _ => Some("usage, else one for each event".to_owned()),
@@ -69,9 +72,9 @@ fn read_benchmark(benchmark: &ImportFields<'_>) -> Result<Reported, FieldError> 
         ("e2e", "request_latency", MS),
         ("e2e_sched", "request_scheduled_latency", MS),
     ] {
-        let stated = good(&metrics, theirs)?;
-        run.conflicts.extend(mean_of_sum(theirs, &stated, "mean", "total_sum")?);
-        let metric = metric(&stated, unit)?;
+        let stated = successful_part(&metrics, theirs)?;
+        run.conflicts.extend(sum_conflict(theirs, &stated, "mean", "total_sum")?);
+        let metric = read_metric(&stated, unit)?;
         if metric.n.is_none_or(|n| n > 0) && !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
         }
@@ -79,21 +82,21 @@ fn read_benchmark(benchmark: &ImportFields<'_>) -> Result<Reported, FieldError> 
     // Requests left out at either end were in flight too.
     let cooldown = benchmark.finite("cooldown_duration")?;
     if [run.warmup.seconds, cooldown].into_iter().flatten().all(|seconds| seconds <= 0.0) {
-        let under_way = good(&metrics, "request_concurrency")?;
+        let under_way = successful_part(&metrics, "request_concurrency")?;
         run.load.mean_concurrency = under_way.finite("mean")?;
         run.load.peak_concurrency = under_way.finite("max")?;
-        twice(benchmark, &totals, &mut run)?;
+        check_totals(benchmark, &totals, &mut run)?;
     }
-    run.goodput = goodput(&config, &metrics);
+    run.goodput = read_goodput(&config, &metrics);
     for warning in benchmark.objects("warnings").unwrap_or_default() {
         run.remarks.extend(warning.scalar("message"));
     }
-    run.details = details(benchmark, &mut run.conflicts)?;
+    run.details = read_details(benchmark, &mut run.conflicts)?;
     Ok(run)
 }
 
 /// Duration and requests of a run of which nothing was left out.
-fn twice(
+fn check_totals(
     benchmark: &ImportFields<'_>,
     totals: &ImportFields<'_>,
     run: &mut Reported,
@@ -101,7 +104,7 @@ fn twice(
     // Instants are numbers or texts.
     let instant = |name: &str| benchmark.finite(name).unwrap_or_default();
     let span = instant("start_time").zip(instant("end_time")).map(|(start, end)| end - start);
-    run.conflicts.extend(conflict(
+    run.conflicts.extend(conflict_text(
         "duration",
         run.duration_s,
         "from `start_time` to `end_time` it is",
@@ -109,7 +112,7 @@ fn twice(
     ));
     let made = benchmark.maybe_object("scheduler_metrics").maybe_object("requests_made");
     for name in ["successful", "errored", "incomplete"] {
-        run.conflicts.extend(conflict(
+        run.conflicts.extend(conflict_text(
             &format!("request_totals.{name}"),
             totals.finite(name)?,
             "of those made it is",
@@ -120,11 +123,14 @@ fn twice(
 }
 
 /// The part of a distribution that covers completed requests.
-fn good<'a>(metrics: &ImportFields<'a>, name: &str) -> Result<ImportFields<'a>, FieldError> {
+fn successful_part<'a>(
+    metrics: &ImportFields<'a>,
+    name: &str,
+) -> Result<ImportFields<'a>, FieldError> {
     metrics.object(name)?.object("successful")
 }
 
-fn load(strategy: &ImportFields<'_>) -> Result<ReportedLoad, FieldError> {
+fn read_load(strategy: &ImportFields<'_>) -> Result<ReportedLoad, FieldError> {
     let kind = strategy.scalar("type_").or_else(|| strategy.scalar("type")).unwrap_or_default();
     let cap = strategy.count("max_concurrency")?.filter(|cap| *cap < NO_CAP);
     let rate_rps = strategy.number("rate")?.filter(|rate| rate.is_finite());
@@ -143,7 +149,7 @@ fn load(strategy: &ImportFields<'_>) -> Result<ReportedLoad, FieldError> {
     Ok(ReportedLoad { mode, rate_rps, arrivals, concurrency, ..ReportedLoad::default() })
 }
 
-fn label(load: &ReportedLoad, strategy: &ImportFields<'_>) -> String {
+fn load_label(load: &ReportedLoad, strategy: &ImportFields<'_>) -> String {
     let kind = strategy.scalar("type_").or_else(|| strategy.scalar("type")).unwrap_or_default();
     match (load.rate_rps, load.concurrency) {
         (Some(rate), _) => format!("{kind} {rate}/s"),
@@ -152,7 +158,7 @@ fn label(load: &ReportedLoad, strategy: &ImportFields<'_>) -> String {
     }
 }
 
-fn metric(fields: &ImportFields<'_>, unit: f64) -> Result<ReportedMetric, FieldError> {
+fn read_metric(fields: &ImportFields<'_>, unit: f64) -> Result<ReportedMetric, FieldError> {
     let stated = |name: &str| Ok(fields.finite(name)?.map(|value| value * unit));
     let named = fields.maybe_object("percentiles");
     let mut percentiles = Vec::new();
@@ -180,13 +186,13 @@ fn metric(fields: &ImportFields<'_>, unit: f64) -> Result<ReportedMetric, FieldE
     })
 }
 
-fn range(fields: &ImportFields<'_>) -> Result<Option<LengthRange>, FieldError> {
+fn read_range(fields: &ImportFields<'_>) -> Result<Option<LengthRange>, FieldError> {
     let range = fields.finite("min")?.zip(fields.finite("max")?);
     Ok(range.map(|(min, max)| LengthRange { min, max }))
 }
 
-fn goodput(config: &ImportFields<'_>, metrics: &ImportFields<'_>) -> Option<ReportedGoodput> {
-    if !config.has("slo") {
+fn read_goodput(config: &ImportFields<'_>, metrics: &ImportFields<'_>) -> Option<ReportedGoodput> {
+    if !config.has_value("slo") {
         return None;
     }
     let slo = config.maybe_object("slo");
@@ -200,7 +206,7 @@ fn goodput(config: &ImportFields<'_>, metrics: &ImportFields<'_>) -> Option<Repo
 }
 
 /// Every request, where the file holds them all.
-fn details(
+fn read_details(
     benchmark: &ImportFields<'_>,
     conflicts: &mut Vec<String>,
 ) -> Result<Option<Vec<ReportedRequest>>, FieldError> {

@@ -11,7 +11,7 @@ const WORDS: [(&[u8], &[u8]); 3] =
 
 /// The same text with those words replaced, and how many of them are not values: a rate may well be
 /// infinite.
-pub(super) fn repair(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
+pub(super) fn repair_json(text: &[u8]) -> (Cow<'_, [u8]>, u64) {
     let mut out: Vec<u8> = Vec::new();
     let (mut copied, mut count, mut replaced) = (0, 0, false);
     let (mut in_string, mut at) = (false, 0);
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn lists_may_hold_what_is_not_finite() {
-        let (text, _) = repair(b"[1, -2, 0.5, null, NaN, Infinity]");
+        let (text, _) = repair_json(b"[1, -2, 0.5, null, NaN, Infinity]");
         let list: Vec<ListedNumber> = serde_json::from_slice(&text).unwrap();
         let values: Vec<_> = list.into_iter().map(|listed| listed.0).collect();
         assert_eq!(values, [Some(1.0), Some(-2.0), Some(0.5), None, None, None]);
@@ -99,12 +99,12 @@ mod tests {
     #[test]
     fn only_bare_words_are_replaced() {
         let text = br#"{"a": NaN, "b": [-Infinity, Infinity], "c": "NaN \" Infinity", "d": -1}"#;
-        let (repaired, count) = repair(text);
+        let (repaired, count) = repair_json(text);
         let expected = r#"{"a": null, "b": [null, "inf"], "c": "NaN \" Infinity", "d": -1}"#;
         assert_eq!((std::str::from_utf8(&repaired).unwrap(), count), (expected, 2));
-        assert!(matches!(repair(b"[1]"), (Cow::Borrowed(_), 0)));
+        assert!(matches!(repair_json(b"[1]"), (Cow::Borrowed(_), 0)));
         for odd in [&b"\""[..], b"\"\\", b"-", b"NaN", b"Infinit", b"\"NaN"] {
-            repair(odd);
+            repair_json(odd);
         }
     }
 }

@@ -37,7 +37,7 @@ const PREFIX_CACHING: [&str; 3] = ["prefix_caching", "enable_prefix_caching", "p
 const UTILISATION: [&str; 3] = ["gpu_utilization", "kv_cache_usage", "gpu_util"];
 
 /// The facts that `fields` states.
-pub(super) fn setup(fields: &ImportFields<'_>) -> ReportedSetup {
+pub(super) fn read_setup(fields: &ImportFields<'_>) -> ReportedSetup {
     let first = |names: &[&str]| {
         let found = names.iter().find_map(|name| fields.scalar(name));
         found.filter(|text| !matches!(text.as_str(), "" | "null" | "none" | "None" | "auto"))

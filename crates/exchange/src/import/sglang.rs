@@ -2,16 +2,16 @@
 
 use goodput_model::{LengthRange, Reported, SourceTool};
 
-use super::fields::{FieldError, ImportFields, conflict};
+use super::fields::{FieldError, ImportFields, conflict_text};
 use super::{flat, setup};
 
-pub(super) fn read(fields: &ImportFields<'_>) -> Result<Reported, FieldError> {
+pub(super) fn read_run(fields: &ImportFields<'_>) -> Result<Reported, FieldError> {
     let mut run = Reported::new(SourceTool::Sglang);
-    flat::totals(fields, &mut run)?;
+    flat::read_totals(fields, &mut run)?;
     run.label = fields.text("tag")?.unwrap_or_default();
     run.total_tokens_per_s = fields.finite("total_throughput")?;
     let parts = fields.finite("input_throughput")?.zip(run.output_tokens_per_s);
-    run.conflicts.extend(conflict(
+    run.conflicts.extend(conflict_text(
         "total_throughput",
         run.total_tokens_per_s,
         "that of input and output is",
@@ -20,24 +20,24 @@ pub(super) fn read(fields: &ImportFields<'_>) -> Result<Reported, FieldError> {
     run.workload = fields.text("dataset_name")?;
     run.recounted_tokens = fields.count("total_output_tokens_retokenized")?;
     let peak = run.load.peak_concurrency;
-    run.load = flat::load(fields)?;
+    run.load = flat::read_load(fields)?;
     run.load.peak_concurrency = peak;
     run.load.mean_concurrency = fields.finite("concurrency")?;
     for (ours, theirs) in
         [("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2e", "e2e_latency")]
     {
-        let metric = flat::metric(fields, theirs)?;
+        let metric = flat::read_metric(fields, theirs)?;
         if !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
         }
     }
-    run.details = flat::details(fields, &mut run.conflicts)?;
+    run.details = flat::read_details(fields, &mut run.conflicts)?;
     // With speculative decoding its ITL is of tokens, and its list of events.
     if fields.finite("accept_length")?.is_some_and(|length| length > 1.0) {
         run.details.iter_mut().flatten().for_each(|request| request.gaps_ms = None);
     }
-    run.input_lengths = flat::range(run.details.as_ref(), |request| request.input_tokens);
-    run.output_lengths = flat::range(run.details.as_ref(), |request| request.output_tokens);
+    run.input_lengths = flat::length_range(run.details.as_ref(), |request| request.input_tokens);
+    run.output_lengths = flat::length_range(run.details.as_ref(), |request| request.output_tokens);
     if run.input_lengths.is_none() {
         run.input_lengths = asked_lengths(fields, "random_input_len")?;
         run.output_lengths = asked_lengths(fields, "random_output_len")?;
@@ -56,7 +56,7 @@ pub(super) fn read(fields: &ImportFields<'_>) -> Result<Reported, FieldError> {
     };
     let server = fields.maybe_object("server_info");
     run.model = server.scalar("served_model_name").or_else(|| server.scalar("model_path"));
-    run.setup = setup::setup(&server);
+    run.setup = setup::read_setup(&server);
     if server.names().next().is_some() {
         run.setup.flags = Some("the file holds the server's settings".to_owned());
     }

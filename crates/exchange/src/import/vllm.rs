@@ -5,9 +5,12 @@ use goodput_model::{Reported, ReportedGoodput, SourceTool};
 use super::fields::{FieldError, ImportFields};
 use super::{flat, setup};
 
-pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Reported, FieldError> {
+pub(super) fn read_run(
+    fields: &ImportFields<'_>,
+    tool: SourceTool,
+) -> Result<Reported, FieldError> {
     let mut run = Reported::new(tool);
-    flat::totals(fields, &mut run)?;
+    flat::read_totals(fields, &mut run)?;
     run.label = fields.text("label")?.unwrap_or_default();
     run.model = fields.text("model_id")?;
     run.backend = run.backend.or(fields.text("endpoint_type")?);
@@ -16,7 +19,7 @@ pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Report
     run.failed = fields.count("failed")?;
     run.total_tokens_per_s = fields.finite("total_token_throughput")?;
     let peak = run.load.peak_concurrency;
-    run.load = flat::load(fields)?;
+    run.load = flat::read_load(fields)?;
     run.load.peak_concurrency = peak;
     run.warmup.requests = fields.count("num_warmups")?;
     if let Some(strategy) = fields.text("ramp_up_strategy")? {
@@ -24,19 +27,19 @@ pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Report
         run.load.rate_rps = None;
     }
     for (ours, theirs) in [("ttft", "ttft"), ("tpot", "tpot"), ("itl", "itl"), ("e2e", "e2el")] {
-        let metric = flat::metric(fields, theirs)?;
+        let metric = flat::read_metric(fields, theirs)?;
         if !metric.is_empty() {
             run.metrics.insert(ours.to_owned(), metric);
         }
     }
     // Waiting for a slot of the cap is left out of every other figure.
-    let queued = flat::metric(fields, "e2el_including_client_queue")?;
+    let queued = flat::read_metric(fields, "e2el_including_client_queue")?;
     if !queued.is_empty() {
         run.metrics.insert("e2e_sched".to_owned(), queued);
     }
-    run.details = flat::details(fields, &mut run.conflicts)?;
-    run.input_lengths = flat::range(run.details.as_ref(), |request| request.input_tokens);
-    run.output_lengths = flat::range(run.details.as_ref(), |request| request.output_tokens);
+    run.details = flat::read_details(fields, &mut run.conflicts)?;
+    run.input_lengths = flat::length_range(run.details.as_ref(), |request| request.input_tokens);
+    run.output_lengths = flat::length_range(run.details.as_ref(), |request| request.output_tokens);
     // Chat and completions are always streamed; what is pooled has no tokens.
     run.streaming = run.metrics.contains_key("ttft").then_some(true);
     // The file says nothing, but the tool has one rule.
@@ -51,6 +54,6 @@ pub(super) fn read(fields: &ImportFields<'_>, tool: SourceTool) -> Result<Report
         requests_per_s: Some(rate),
         share: None,
     });
-    run.setup = setup::setup(fields);
+    run.setup = setup::read_setup(fields);
     Ok(run)
 }

@@ -8,7 +8,7 @@ use goodput_model::{
 use serde_json::Value;
 
 use super::{plan, records, summary};
-use crate::{ConvertedRun, aiperf, parse_results, sglang, vllm};
+use crate::{ConvertedRun, parse_results, write_aiperf, write_sglang, write_vllm};
 
 fn close(found: &Value, expected: f64) {
     let found = found.as_f64().unwrap();
@@ -21,9 +21,9 @@ fn written(plan: &Plan, tool: SourceTool, detailed: bool) -> Vec<u8> {
     let all = || records().into_iter();
     let mut out = Vec::new();
     match tool {
-        SourceTool::Sglang => sglang(&mut out, &run, &all, detailed),
-        SourceTool::Aiperf => aiperf(&mut out, &run, all()),
-        _ => vllm(&mut out, &run, &all, detailed),
+        SourceTool::Sglang => write_sglang(&mut out, &run, &all, detailed),
+        SourceTool::Aiperf => write_aiperf(&mut out, &run, all()),
+        _ => write_vllm(&mut out, &run, &all, detailed),
     }
     .unwrap();
     out
@@ -205,13 +205,13 @@ fn a_void_run_says_so_in_every_shape() {
     let damaged = "the log is damaged: the file holds only the logged requests before the damage";
     let expected = ["the run is void: goodput sent late", damaged];
     let mut out = Vec::new();
-    assert_eq!(vllm(&mut out, &run, &all, false).unwrap(), expected);
+    assert_eq!(write_vllm(&mut out, &run, &all, false).unwrap(), expected);
     let file: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(file["goodput_verdict"], "void");
     let mut out = Vec::new();
-    assert_eq!(sglang(&mut out, &run, &all, false).unwrap(), expected);
+    assert_eq!(write_sglang(&mut out, &run, &all, false).unwrap(), expected);
     let file: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(file["server_info"]["goodput_verdict"], "void");
-    assert_eq!(aiperf(&mut Vec::new(), &run, all()).unwrap(), expected);
-    assert!(run.facts("x").contains(&("goodput.verdict", "void".to_owned())));
+    assert_eq!(write_aiperf(&mut Vec::new(), &run, all()).unwrap(), expected);
+    assert!(run.metadata("x").contains(&("goodput.verdict", "void".to_owned())));
 }

@@ -16,8 +16,8 @@ use super::{plan, records, summary};
 use crate::numbers::{Gaps, Ranked, Values};
 use crate::table::{ColumnType, RowCell, RowColumn};
 use crate::{
-    ConvertedRun, Field, RequestRow, chunks, chunks_parquet, csv, requests, requests_csv,
-    requests_parquet, rows, server, server_parquet,
+    ConvertedRun, Field, RequestRow, chunks, chunks_parquet, requests, requests_csv,
+    requests_parquet, rows, server, server_parquet, write_csv,
 };
 
 fn all_rows() -> Vec<RequestRow> {
@@ -75,7 +75,7 @@ fn a_spreadsheet_sees_no_formula() {
     let mut out = Vec::new();
     let texts = ["=1", "+1", "-1", "@x", "\tx", "\rx", "x=1", "", "'x", "\x1b[2J"];
     let lines = texts.iter().map(|text| vec![Field::Text((*text).to_owned()), Field::Number(-1.5)]);
-    csv(&mut out, &["text", "number"], lines).unwrap();
+    write_csv(&mut out, &["text", "number"], lines).unwrap();
     let mut lines = ::csv::Reader::from_reader(out.as_slice());
     let found: Vec<String> =
         lines.records().map(|line| line.unwrap().get(0).unwrap().to_owned()).collect();
@@ -199,7 +199,7 @@ fn memory_holds_one_row_group() {
     for (n, expected) in [(0u64, vec![0i64]), (100_000, vec![100_000]), (100_001, vec![100_000, 1])]
     {
         let mut out = Vec::new();
-        rows::write(&mut out, &columns, &[], 0..n).unwrap();
+        rows::write_parquet(&mut out, &columns, &[], 0..n).unwrap();
         let reader = reader(out);
         let groups = reader.metadata().row_groups();
         let rows: Vec<i64> = groups.iter().map(RowGroupMetaData::num_rows).collect();
@@ -231,13 +231,16 @@ fn statistics_are_those_of_numpy() {
     assert_eq!((values.percentile(30.0), values.percentile(40.0)), (Some(23.0), Some(29.0)));
     assert_eq!(values.percentile(50.0), Some(35.0));
     assert_eq!((values.min(), values.max()), (Some(15.0), Some(50.0)));
-    assert!((values.deviation().unwrap() - 166.0f64.sqrt()).abs() < 1e-12);
+    assert!((values.standard_deviation().unwrap() - 166.0f64.sqrt()).abs() < 1e-12);
     assert_eq!(Values::default().percentile(50.0), None);
     let mut gaps = Gaps::default();
     for micros in [3_000, 1_000, 2_000_000, 1_000] {
         gaps.push(micros);
     }
-    assert_eq!((gaps.at(0), gaps.at(1), gaps.at(3)), (Some(1.0), Some(1.0), Some(2000.0)));
+    assert_eq!(
+        (gaps.value_at_rank(0), gaps.value_at_rank(1), gaps.value_at_rank(3)),
+        (Some(1.0), Some(1.0), Some(2000.0))
+    );
     assert_eq!(gaps.mean(), Some(2005.0 / 4.0));
     assert_eq!(gaps.percentile(50.0), Some(2.0));
 }

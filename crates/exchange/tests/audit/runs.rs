@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use goodput_exchange::{ConvertedRun, aiperf, parse_results, sglang, vllm};
+use goodput_exchange::{ConvertedRun, parse_results, write_aiperf, write_sglang, write_vllm};
 use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{
     Api, ArrivalProcess, ClassPlan, ErrorClass, Failure, FailureStage, LengthDistribution, Measure,
     Mode, Nanos, Plan, Planned, Rate, RequestRecord, WorkloadPlan,
 };
-use goodput_stats::{Audit, RunFacts, Summary, analyse, audit_reported, audit_run};
+use goodput_stats::{Audit, RunFacts, Summary, analyze_run, audit_reported, audit_run};
 use goodput_testkit::{RecordBuilder, usage};
 use serde_json::{Map, Value, json};
 
@@ -146,9 +146,10 @@ impl Scene {
     }
 
     fn answer(&self, random: &mut RandomStream, place: usize) -> Answer {
-        let later = random.exponential() * 20.0;
-        let first = random.log_normal(0.0392, 0.2);
-        let gaps = (0..later.round() as usize).map(|_| random.log_normal(0.0186, 0.2)).collect();
+        let later = random.draw_exponential() * 20.0;
+        let first = random.draw_log_normal(0.0392, 0.2);
+        let gaps =
+            (0..later.round() as usize).map(|_| random.draw_log_normal(0.0186, 0.2)).collect();
         let mut answer = Answer { first, role: first - 1e-5, gaps };
         if let Some(place) = place.checked_sub(BEFORE) {
             (self.change)(place as f64 / self.n as f64, &mut answer);
@@ -160,7 +161,7 @@ impl Scene {
     fn arrivals(&self, random: &mut RandomStream) -> Vec<f64> {
         let all = BEFORE + self.n;
         let (rate, gap): (f64, &mut dyn FnMut(usize) -> f64) = match self.sent {
-            Sent::Poisson(share) => (share * CAPACITY, &mut |_| random.exponential()),
+            Sent::Poisson(share) => (share * CAPACITY, &mut |_| random.draw_exponential()),
             Sent::Evenly(share) => (share * CAPACITY, &mut |_| 1.0),
             Sent::InGroups(share) => {
                 (share * CAPACITY, &mut |place| if place % 8 == 0 { 8.0 } else { 0.001 })
@@ -199,7 +200,7 @@ impl Scene {
             let mut answer = self.answer(&mut random, place);
             let slot = free.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
             // A user sends as soon as its answer is there.
-            let at = if is_closed { *slot + 1e-4 * random.unit() } else { at };
+            let at = if is_closed { *slot + 1e-4 * random.next_unit() } else { at };
             let begin = slot.max(at);
             let wait = begin - at;
             answer.first += wait;
@@ -217,7 +218,7 @@ impl Scene {
         let begin = requests.iter().map(|(at, ..)| *at).fold(f64::INFINITY, f64::min);
         let mut random = RandomStream::new(self.seed, Domain::Lengths, 0);
         let mut record = |(index, (at, answer, fails)): (usize, (f64, Answer, bool))| {
-            let input = 100 + random.below(400) as u32;
+            let input = 100 + random.next_below(400) as u32;
             let record = record(index as u64, at - begin, &answer, input, self.per_event);
             if fails { failed(record) } else { record }
         };
@@ -269,14 +270,14 @@ fn written_by(shape: Shape, plan: &Plan, records: &[RequestRecord], scene: &Scen
     // Of the summary the other shapes take names only.
     let some = if shape == Shape::Ours { records.len() } else { 1 };
     let few = || records[..some].iter().cloned();
-    let summary = analyse(plan, facts, few, &[], std::iter::empty());
+    let summary = analyze_run(plan, facts, few, &[], std::iter::empty());
     let run = ConvertedRun { plan, summary: &summary };
     let all = || records.iter().cloned();
     let mut out = Vec::new();
     match shape {
-        Shape::VllmAll => drop(vllm(&mut out, &run, &all, true).unwrap()),
-        Shape::SglangAll => drop(sglang(&mut out, &run, &all, true).unwrap()),
-        Shape::Aiperf => drop(aiperf(&mut out, &run, all()).unwrap()),
+        Shape::VllmAll => drop(write_vllm(&mut out, &run, &all, true).unwrap()),
+        Shape::SglangAll => drop(write_sglang(&mut out, &run, &all, true).unwrap()),
+        Shape::Aiperf => drop(write_aiperf(&mut out, &run, all()).unwrap()),
         Shape::GuidellmAll => return guidellm(scene, records),
         _ => return serde_json::to_value(&summary).unwrap(),
     }
@@ -353,7 +354,7 @@ fn failed(mut record: RequestRecord) -> RequestRecord {
 }
 
 fn plan(scene: &Scene, mode: Mode) -> Plan {
-    let mut plan = goodput_testkit::plan();
+    let mut plan = goodput_testkit::test_plan();
     (plan.target.api, plan.target.timeout) = (scene.api, Duration::from_mins(10));
     (plan.load.seed, plan.load.num_requests) = (scene.seed, Some(scene.n as u64));
     (plan.load.drain, plan.load.mode) = (Duration::from_mins(10), mode);

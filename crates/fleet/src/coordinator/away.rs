@@ -10,7 +10,7 @@ const OTHERS: &str = "more connections were refused";
 pub(super) struct TurnedAway(Vec<(String, u64)>);
 
 impl TurnedAway {
-    pub(super) fn note(&mut self, sentence: String) {
+    pub(super) fn count(&mut self, sentence: String) {
         let is_known = |said: &str| self.0.iter().any(|(known, _)| known == said);
         let is_kept = is_known(&sentence) || self.0.len() < KEPT;
         let sentence = if is_kept { sentence } else { OTHERS.to_owned() };
@@ -20,7 +20,7 @@ impl TurnedAway {
         }
     }
 
-    pub(super) fn sentences(&self) -> Vec<(String, u64)> {
+    pub(super) fn counts(&self) -> Vec<(String, u64)> {
         self.0.clone()
     }
 }
@@ -33,10 +33,10 @@ mod tests {
     fn no_more_is_kept_than_can_be_read() {
         let mut away = TurnedAway::default();
         for number in 0..1_000 {
-            away.note(number.to_string());
-            away.note("0".to_owned());
+            away.count(number.to_string());
+            away.count("0".to_owned());
         }
-        let kept = away.sentences();
+        let kept = away.counts();
         assert_eq!((kept.len(), &kept[0]), (KEPT + 1, &("0".to_owned(), 1_001)));
         assert_eq!(kept[KEPT], (OTHERS.to_owned(), 984));
     }

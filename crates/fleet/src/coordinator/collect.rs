@@ -9,7 +9,7 @@ use goodput_model::Nanos;
 use super::state::FleetState;
 use super::store::StoreItem;
 use super::{Coordinator, LOOK_UP, RankPhase};
-use crate::message::{ToRank, UPLOADED, WENT_ON, short};
+use crate::message::{ToRank, UPLOADED, WENT_ON, clip_text};
 
 /// Ranks whose files are taken at once; the others wait, so that folders become whole one after
 /// another.
@@ -45,7 +45,7 @@ impl Upload {
     }
 
     /// The transfer in progress is no longer needed.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn abandon(&mut self) {
         *self = match self {
             Self::Granted(..) | Self::Taking | Self::Ignored => Self::Ignored,
             _ => Self::None,
@@ -61,13 +61,13 @@ pub(super) struct Collecting {
 }
 
 /// What is wrong with an offer.
-fn flaw(files: &Files, most: u64) -> Option<String> {
+fn offer_flaw(files: &Files, most: u64) -> Option<String> {
     let mut names = BTreeSet::new();
     for (name, _) in files {
         if !UPLOADED.contains(&name.as_str()) || !names.insert(name) {
             return Some(format!(
                 "`{}` is not a file of a run, or was sent twice",
-                short(name, 64)
+                clip_text(name, 64)
             ));
         }
     }
@@ -77,11 +77,11 @@ fn flaw(files: &Files, most: u64) -> Option<String> {
 
 impl FleetState {
     /// A rank offers files.
-    pub(super) fn offered(&mut self, rank: u32, number: u64, files: Files, most: u64) {
-        let is_present = self.number() == Some(number);
+    pub(super) fn note_offer(&mut self, rank: u32, number: u64, files: Files, most: u64) {
+        let is_present = self.order_number() == Some(number);
         let Some(peer) = self.peers.get_mut(&rank) else { return };
         let took_part = matches!(peer.phase, RankPhase::Running | RankPhase::Done);
-        let flaw = match flaw(&files, most) {
+        let flaw = match offer_flaw(&files, most) {
             _ if !is_present => Some(WENT_ON.to_owned()),
             _ if !took_part => Some("it does not take part in this order".to_owned()),
             // Those that were ignored came before the offer; nothing more of them follows.
@@ -91,19 +91,19 @@ impl FleetState {
             flaw => flaw,
         };
         if let Some(why) = flaw {
-            peer.tell(&ToRank::Taken { number, refused: Some(why.clone()) });
+            peer.send(&ToRank::Taken { number, refused: Some(why.clone()) });
             if is_present {
-                peer.upload.forget();
+                peer.upload.abandon();
                 peer.upload = Upload::Refused(why);
             }
         } else {
             peer.upload = Upload::Offered(files);
         }
-        self.grant();
+        self.grant_turns();
     }
 
     /// A rank has written its files where they belong.
-    pub(super) fn kept(&mut self, rank: u32) {
+    pub(super) fn note_kept(&mut self, rank: u32) {
         if let Some(peer) = self.peers.get_mut(&rank)
             && matches!(peer.phase, RankPhase::Running | RankPhase::Done)
         {
@@ -112,8 +112,8 @@ impl FleetState {
     }
 
     /// Lets those send whose turn it is.
-    fn grant(&mut self) {
-        let Some(number) = self.number() else { return };
+    fn grant_turns(&mut self) {
+        let Some(number) = self.order_number() else { return };
         let Some(collecting) = &self.collecting else { return };
         let under_way = self.peers.values().filter(|peer| peer.upload.is_under_way()).count();
         let offered = self.peers.iter_mut().filter_map(|(rank, peer)| match &mut peer.upload {
@@ -125,12 +125,12 @@ impl FleetState {
         });
         for (files, into, peer) in offered.take(AT_ONCE.saturating_sub(under_way)) {
             peer.upload = Upload::Granted(files, into);
-            peer.tell(&ToRank::Take { number });
+            peer.send(&ToRank::Take { number });
         }
     }
 
     /// What is to be done first when files come; an error where they were not requested.
-    pub(super) fn taking(
+    pub(super) fn accept_upload(
         &mut self,
         rank: u32,
         connection: u64,
@@ -165,8 +165,13 @@ impl FleetState {
     }
 
     /// The files of a rank are whole, or will never be.
-    pub(super) fn stored(&mut self, rank: u32, connection: u64, result: Result<PathBuf, String>) {
-        let number = self.number().unwrap_or_default();
+    pub(super) fn note_stored(
+        &mut self,
+        rank: u32,
+        connection: u64,
+        result: Result<PathBuf, String>,
+    ) {
+        let number = self.order_number().unwrap_or_default();
         let Some(peer) = self.peer(rank, connection) else { return };
         if !matches!(peer.upload, Upload::Taking) {
             return;
@@ -174,15 +179,15 @@ impl FleetState {
         // What the disk says is for us; the rank hears that it failed.
         let refused = result.as_ref().err().cloned();
         peer.upload = if refused.is_some() { Upload::Ignored } else { Upload::None };
-        peer.tell(&ToRank::Taken { number, refused });
+        peer.send(&ToRank::Taken { number, refused });
         if let Some(collecting) = &mut self.collecting {
             collecting.results.insert(rank, result);
         }
-        self.grant();
+        self.grant_turns();
     }
 
     /// A rank is gone: what it has not sent will not come.
-    pub(super) fn was_lost(&mut self, rank: u32, why: &str) {
+    pub(super) fn note_lost(&mut self, rank: u32, why: &str) {
         let Some(peer) = self.peers.get_mut(&rank) else { return };
         let was_sending = peer.upload.is_under_way();
         if !matches!(peer.upload, Upload::InPlace) {
@@ -193,11 +198,11 @@ impl FleetState {
                 .results
                 .insert(rank, Err(format!("the connection was lost during the transfer: {why}")));
         }
-        self.grant();
+        self.grant_turns();
     }
 
     /// Notes from whom nothing will come; says whether all is said.
-    fn settle(&mut self) -> bool {
+    fn settle_uploads(&mut self) -> bool {
         let Some(collecting) = &mut self.collecting else { return true };
         for (rank, into) in &collecting.into {
             if collecting.results.contains_key(rank) {
@@ -211,7 +216,7 @@ impl FleetState {
                         continue;
                     }
                     (RankPhase::Refused(why), _) | (_, Upload::Refused(why)) => why.clone(),
-                    (RankPhase::Running | RankPhase::Done, _) if peer.is_there() => continue,
+                    (RankPhase::Running | RankPhase::Done, _) if peer.is_connected() => continue,
                     _ => peer.lost.as_ref().map_or_else(
                         || "it did not take part".to_owned(),
                         |why| format!("the connection was lost: {why}"),
@@ -224,13 +229,13 @@ impl FleetState {
     }
 
     fn end_collection(&mut self) -> Vec<(u32, Result<PathBuf, String>)> {
-        let number = self.number().unwrap_or_default();
+        let number = self.order_number().unwrap_or_default();
         let Some(mut collecting) = self.collecting.take() else { return Vec::new() };
         let late = "its files did not arrive in time";
         for (rank, peer) in &mut self.peers {
             if !collecting.results.contains_key(rank) {
-                peer.upload.forget();
-                peer.tell(&ToRank::Taken { number, refused: Some(late.to_owned()) });
+                peer.upload.abandon();
+                peer.send(&ToRank::Taken { number, refused: Some(late.to_owned()) });
             }
         }
         let ranks = collecting.into.into_keys();
@@ -254,8 +259,8 @@ pub(super) enum Taking {
 }
 
 /// Why the rest of a rank's files will not come, as it says.
-pub(super) fn reason(text: &str) -> String {
-    format!("it gave up: {}", short(text, REASON))
+pub(super) fn failure_reason(text: &str) -> String {
+    format!("it gave up: {}", clip_text(text, REASON))
 }
 
 impl Coordinator {
@@ -273,12 +278,12 @@ impl Coordinator {
         {
             let mut state = self.shared.lock();
             state.collecting = Some(Collecting { into, results: BTreeMap::new() });
-            state.grant();
+            state.grant_turns();
         }
         loop {
             let (is_over, settled) = {
                 let mut state = self.shared.lock();
-                (state.settle(), state.collecting.as_ref().map_or(0, |it| it.results.len()))
+                (state.settle_uploads(), state.collecting.as_ref().map_or(0, |it| it.results.len()))
             };
             if is_over || !look(settled) || now() >= deadline {
                 return self.shared.lock().end_collection();

@@ -6,10 +6,10 @@ use goodput_model::Nanos;
 use tokio::sync::{Notify, mpsc};
 
 use super::collect::Upload;
-use super::state::{Said, message};
+use super::state::{Said, encode_message};
 use super::{RankPhase, RankState};
 use crate::Totals;
-use crate::burst::{Burst, MeasuredOffset, there};
+use crate::burst::{Burst, MeasuredOffset, on_rank_clock};
 use crate::message::ToRank;
 
 /// A rank.
@@ -59,7 +59,7 @@ impl Peer {
         RankState {
             rank,
             host: self.host.clone(),
-            is_there: self.is_there(),
+            is_there: self.is_connected(),
             phase: self.phase.clone(),
             has_begun: self.has_begun,
             lost: self.lost.clone(),
@@ -69,37 +69,37 @@ impl Peer {
         }
     }
 
-    pub(super) fn is(&self, connection: u64) -> bool {
+    pub(super) fn is_connection(&self, connection: u64) -> bool {
         self.connection == connection
     }
 
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn is_connected(&self) -> bool {
         self.out.is_some()
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.is_there() && self.phase == RankPhase::Ready
+        self.is_connected() && self.phase == RankPhase::Ready
     }
 
     /// Whether it may yet be ready: it prepares, or its clock is not known.
-    pub(super) fn is_to_come(&self) -> bool {
+    pub(super) fn may_become_ready(&self) -> bool {
         let lacks_clock = self.is_ready() && self.clock.is_none();
-        self.is_there() && self.phase == RankPhase::Preparing || lacks_clock
+        self.is_connected() && self.phase == RankPhase::Preparing || lacks_clock
     }
 
     /// What ends its task at once.
-    pub(super) fn cut(&self) -> Arc<Notify> {
+    pub(super) fn cut_signal(&self) -> Arc<Notify> {
         Arc::clone(&self.cut)
     }
 
-    pub(super) fn tell(&mut self, what: &ToRank) {
-        self.put(&message(what));
+    pub(super) fn send(&mut self, what: &ToRank) {
+        self.send_raw(&encode_message(what));
     }
 
-    pub(super) fn put(&mut self, said: &Said) {
+    pub(super) fn send_raw(&mut self, said: &Said) {
         let Some(out) = &self.out else { return };
         if out.try_send(Arc::clone(said)).is_err() {
-            self.lose("it does not read its messages");
+            self.mark_lost("it does not read its messages");
         }
     }
 
@@ -109,7 +109,7 @@ impl Peer {
     }
 
     /// It is gone. One that was done, or could not go on, stays so.
-    pub(super) fn lose(&mut self, why: &str) {
+    pub(super) fn mark_lost(&mut self, why: &str) {
         self.out = None;
         self.burst = None;
         self.lost.get_or_insert_with(|| why.to_owned());
@@ -119,7 +119,7 @@ impl Peer {
         self.cut.notify_one();
     }
 
-    pub(super) fn hear(&mut self, at: Nanos) {
+    pub(super) fn note_heard(&mut self, at: Nanos) {
         self.heard = at;
     }
 
@@ -129,15 +129,15 @@ impl Peer {
 
     pub(super) fn prepare(&mut self, order: &Said) {
         self.phase = RankPhase::Preparing;
-        self.put(order);
+        self.send_raw(order);
     }
 
     pub(super) fn forget_order(&mut self) {
         self.totals = None;
         self.summary = None;
-        self.upload.forget();
+        self.upload.abandon();
         self.has_begun = false;
-        if self.is_there() {
+        if self.is_connected() {
             self.lost = None;
         } else if !matches!(self.phase, RankPhase::Lost(_)) {
             // It was done with the order before, and has no part in this one.
@@ -146,10 +146,10 @@ impl Peer {
     }
 
     /// It cannot go on: with the order, or, when that is done, with handing over its files.
-    pub(super) fn cannot(&mut self, why: String) {
+    pub(super) fn mark_failed(&mut self, why: String) {
         match self.phase {
             RankPhase::Preparing | RankPhase::Ready | RankPhase::Running => {
-                self.upload.forget();
+                self.upload.abandon();
                 self.phase = RankPhase::Refused(why);
             }
             RankPhase::Done if matches!(self.upload, Upload::None | Upload::Offered(_)) => {
@@ -160,7 +160,7 @@ impl Peer {
     }
 
     /// Takes the place of one that was lost: what that one has done of this order is not forgotten.
-    pub(super) fn follow(&mut self, before: Self) {
+    pub(super) fn take_over_from(&mut self, before: Self) {
         if before.has_begun {
             self.has_begun = true;
             (self.lost, self.totals) = (before.lost, before.totals);
@@ -171,22 +171,22 @@ impl Peer {
     }
 
     /// Says when to begin, if it is ready and its clock known.
-    pub(super) fn go(&mut self, number: u64, at: Nanos) -> bool {
+    pub(super) fn send_start(&mut self, number: u64, at: Nanos) -> bool {
         let Some(MeasuredOffset { clock, .. }) = self.clock.filter(|_| self.is_ready()) else {
             return false;
         };
         self.phase = RankPhase::Running;
         self.has_begun = true;
-        self.tell(&ToRank::Go { number, at: there(at, clock), clock });
-        self.is_there()
+        self.send(&ToRank::Go { number, at: on_rank_clock(at, clock), clock });
+        self.is_connected()
     }
 
     /// Begins a burst of questions for its clock.
-    pub(super) fn compare(&mut self, id: u64, at: Nanos) {
+    pub(super) fn begin_burst(&mut self, id: u64, at: Nanos) {
         let mut burst = Burst::default();
-        burst.ask(id, at);
+        burst.note_question(id, at);
         self.burst = Some(burst);
-        self.tell(&ToRank::Ping { id });
+        self.send(&ToRank::Ping { id });
     }
 
     pub(super) fn is_comparing(&self) -> bool {
@@ -194,12 +194,12 @@ impl Peer {
     }
 
     /// Whether it was asked lately, and may answer yet.
-    pub(super) fn is_asked(&self, at: Nanos) -> bool {
+    pub(super) fn was_asked_lately(&self, at: Nanos) -> bool {
         self.burst.as_ref().is_some_and(|burst| burst.is_fresh(at))
     }
 
     /// Its clocks, as it answers a question; `next` numbers the one after.
-    pub(super) fn hear_clock(
+    pub(super) fn note_clock(
         &mut self,
         id: u64,
         theirs: (Nanos, Nanos),
@@ -207,7 +207,7 @@ impl Peer {
         next: u64,
     ) {
         let Some(burst) = &mut self.burst else { return };
-        if !burst.hear(id, theirs, ours) {
+        if !burst.note_answer(id, theirs, ours) {
             return;
         }
         let Some(clock) = burst.best() else { return };
@@ -216,13 +216,13 @@ impl Peer {
             // The first is better than nothing.
             self.clock = self.clock.or(Some(measured));
             // The clock once more: what was done since is not the way.
-            burst.ask(next, goodput_clock::now());
-            self.tell(&ToRank::Ping { id: next });
+            burst.note_question(next, goodput_clock::now());
+            self.send(&ToRank::Ping { id: next });
             return;
         }
         self.burst = None;
-        let clock = measured.or_better(self.clock, ours.0);
+        let clock = measured.better_of(self.clock, ours.0);
         self.clock = Some(clock);
-        self.tell(&ToRank::Clock(clock.clock));
+        self.send(&ToRank::Clock(clock.clock));
     }
 }

@@ -14,13 +14,13 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::TlsStream;
 
-use super::collect::{Taking, reason};
+use super::collect::{Taking, failure_reason};
 use super::state::{Admitted, CoordinatorShared, Said};
 use super::store::{self, StoreItem};
 use super::{Coordinator, CoordinatorSettings, RankPhase};
 use crate::channel::{self, Channel, ChannelFailure};
 use crate::frame::{self, FrameError, FrameKind, LARGEST_MESSAGE};
-use crate::message::{Hello, ToCoordinator, ToRank, short};
+use crate::message::{Hello, ToCoordinator, ToRank, clip_text};
 use crate::{FleetError, Refusal, Token};
 
 /// Most unauthenticated connections, in addition to one for each missing rank: where more come, the
@@ -42,22 +42,22 @@ const PARTING: Duration = Duration::from_secs(1);
 type Stream = TlsStream<TcpStream>;
 
 /// How often each end says that it is alive.
-pub(crate) fn beat_of(silence: Nanos) -> Nanos {
+pub(crate) fn beat_interval(silence: Nanos) -> Nanos {
     Nanos(silence.0 / 10).clamp(Nanos::from_millis(10), Nanos::from_millis(1_000))
 }
 
 /// Listens and starts the threads.
-pub(super) fn start(
+pub(super) fn start_coordinator(
     address: SocketAddr,
     settings: CoordinatorSettings,
 ) -> Result<Coordinator, FleetError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let listener = {
         let _context = runtime.enter();
-        listen(address).map_err(|error| FleetError::Listen(address, error))?
+        bind_listener(address).map_err(|error| FleetError::Listen(address, error))?
     };
     let address = listener.local_addr()?;
-    let shared = Arc::new(CoordinatorShared::new(settings, channel::server()?));
+    let shared = Arc::new(CoordinatorShared::new(settings, channel::server_config()?));
     let (store, items) = mpsc::channel(store::WAITING);
     let mut threads = Vec::new();
     let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
@@ -66,12 +66,12 @@ pub(super) fn start(
         std::io::Result::Ok(())
     };
     let (ours, theirs) = (Arc::clone(&shared), Arc::clone(&shared));
-    spawn("fleet", Box::new(move || serve(&runtime, &ours, listener, store)))?;
-    spawn("fleet-files", Box::new(move || store::run(&theirs, items)))?;
+    spawn("fleet", Box::new(move || serve_ranks(&runtime, &ours, listener, store)))?;
+    spawn("fleet-files", Box::new(move || store::run_store(&theirs, items)))?;
     Ok(Coordinator { shared, address, threads })
 }
 
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+fn bind_listener(address: SocketAddr) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -80,20 +80,20 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// Serves until it is told to stop. Each has a task of its own: what one of them takes of the runtime's
 /// budget, the others do not lack.
-fn serve(
+fn serve_ranks(
     runtime: &Runtime,
     shared: &Arc<CoordinatorShared>,
     listener: TcpListener,
     store: mpsc::Sender<StoreItem>,
 ) {
-    runtime.spawn(let_in(Arc::clone(shared), listener, store));
-    runtime.spawn(keep_beat(Arc::clone(shared)));
+    runtime.spawn(accept_connections(Arc::clone(shared), listener, store));
+    runtime.spawn(run_beats(Arc::clone(shared)));
     runtime.block_on(shared.stop.notified());
 }
 
-async fn keep_beat(shared: Arc<CoordinatorShared>) {
+async fn run_beats(shared: Arc<CoordinatorShared>) {
     let silence = shared.settings.limits.silence;
-    let beat = beat_of(silence);
+    let beat = beat_interval(silence);
     let every = COMPARE_EVERY.0.max(Nanos(COMPARE_EVERY.1.0 * u64::from(shared.settings.of)));
     let (mut before, mut compared) = (now(), now());
     loop {
@@ -101,20 +101,20 @@ async fn keep_beat(shared: Arc<CoordinatorShared>) {
         let present = now();
         let mut state = shared.lock();
         if present - before > beat + Nanos(silence.0 / 2) {
-            state.forgive(present);
+            state.reset_silence(present);
         }
         let is_time = present - compared >= every;
         if is_time {
             compared = present;
         }
-        state.beat(present, silence, is_time);
+        state.tick(present, silence, is_time);
         before = present;
         drop(state);
         shared.changed.notify_all();
     }
 }
 
-async fn let_in(
+async fn accept_connections(
     shared: Arc<CoordinatorShared>,
     listener: TcpListener,
     store: mpsc::Sender<StoreItem>,
@@ -122,16 +122,18 @@ async fn let_in(
     let mut strangers = VecDeque::new();
     loop {
         match listener.accept().await {
-            Ok((stream, from)) if is_welcome(shared.settings.token.as_ref(), from.ip()) => {
-                make_way(&mut strangers, &shared);
+            Ok((stream, from)) if is_address_allowed(shared.settings.token.as_ref(), from.ip()) => {
+                evict_strangers(&mut strangers, &shared);
                 let (place, displaced) = oneshot::channel();
                 strangers.push_back(place);
                 let (shared, store) = (Arc::clone(&shared), store.clone());
-                tokio::spawn(
-                    async move { meet(&shared, stream, from.ip(), displaced, &store).await },
-                );
+                tokio::spawn(async move {
+                    handle_connection(&shared, stream, from.ip(), displaced, &store).await;
+                });
             }
-            Ok((_, from)) => note(&shared, from.ip(), "is another machine, and no token is set"),
+            Ok((_, from)) => {
+                note_turned_away(&shared, from.ip(), "is another machine, and no token is set");
+            }
             Err(_) => tokio::time::sleep(BREATH).await,
         }
     }
@@ -141,7 +143,7 @@ async fn let_in(
 type Place = oneshot::Sender<()>;
 
 /// Lets one more in, at the cost of those who have been strangers for the longest.
-fn make_way(strangers: &mut VecDeque<Place>, shared: &CoordinatorShared) {
+fn evict_strangers(strangers: &mut VecDeque<Place>, shared: &CoordinatorShared) {
     let missing = (shared.settings.of as usize).saturating_sub(1 + shared.lock().connections);
     let most = STRANGERS + missing;
     if strangers.len() >= most {
@@ -151,23 +153,26 @@ fn make_way(strangers: &mut VecDeque<Place>, shared: &CoordinatorShared) {
     }
 }
 
-fn is_welcome(token: Option<&Token>, from: IpAddr) -> bool {
+fn is_address_allowed(token: Option<&Token>, from: IpAddr) -> bool {
     token.is_some() || from.to_canonical().is_loopback()
 }
 
 /// Notes that a stranger was turned away.
-fn note(shared: &CoordinatorShared, from: IpAddr, why: &str) {
+fn note_turned_away(shared: &CoordinatorShared, from: IpAddr, why: &str) {
     let sentence = format!("a connection from {} {why}", from.to_canonical());
-    shared.lock().turned_away.note(sentence);
+    shared.lock().turned_away.count(sentence);
 }
 
 /// Who has come, as far as it has proved it, and the connection with it.
 type Proved = (Stream, Result<Hello, Refusal>);
 
-async fn prove(shared: &CoordinatorShared, stream: TcpStream) -> Result<Proved, ChannelFailure> {
-    let token = shared.settings.token.clone().unwrap_or_else(Token::none);
+async fn prove_peer(
+    shared: &CoordinatorShared,
+    stream: TcpStream,
+) -> Result<Proved, ChannelFailure> {
+    let token = shared.settings.token.clone().unwrap_or_else(Token::public);
     let mut channel = Channel::accept(stream, &shared.tls).await?;
-    match channel.admit(&token, &shared.settings.version).await {
+    match channel.admit_rank(&token, &shared.settings.version).await {
         Ok(hello) => Ok((channel.stream, Ok(hello))),
         Err(ChannelFailure::Refused(refusal)) => Ok((channel.stream, Err(refusal))),
         Err(failed) => Err(failed),
@@ -178,7 +183,7 @@ async fn prove(shared: &CoordinatorShared, stream: TcpStream) -> Result<Proved, 
 ///
 /// What ends a wait comes first in every `select`: one that always has bytes ready takes what the
 /// runtime lets a task do at a time, and who is asked after it is not heard.
-async fn meet(
+async fn handle_connection(
     shared: &Arc<CoordinatorShared>,
     stream: TcpStream,
     from: IpAddr,
@@ -191,42 +196,46 @@ async fn meet(
     let proved = tokio::select! {
         biased;
         _ = &mut displaced => None,
-        proved = tokio::time::timeout(limit, prove(shared, stream)) => proved.ok(),
+        proved = tokio::time::timeout(limit, prove_peer(shared, stream)) => proved.ok(),
     };
     let (stream, hello) = match proved {
         Some(Ok((stream, Ok(hello)))) => (stream, hello),
         Some(Ok((stream, Err(refusal)))) => {
-            note(shared, from, &refusal.of_other());
+            note_turned_away(shared, from, &refusal.text_for_coordinator());
             return tokio::select! {
                 biased;
                 _ = displaced => {}
-                () = part(stream, None) => {}
+                () = close_gracefully(stream, None) => {}
             };
         }
         Some(Err(_)) => {
-            return note(shared, from, "used a different protocol, or closed the connection");
+            return note_turned_away(
+                shared,
+                from,
+                "used a different protocol, or closed the connection",
+            );
         }
-        None => return note(shared, from, "did not authenticate in time"),
+        None => return note_turned_away(shared, from, "did not authenticate in time"),
     };
     // A stranger no more.
     drop(displaced);
     let admitted = shared.lock().admit(&hello, &shared.settings);
     match admitted {
-        Ok(admitted) => be_with(shared, hello.rank, admitted, stream, store).await,
+        Ok(admitted) => serve_rank(shared, hello.rank, admitted, stream, store).await,
         Err(refusal) => {
             let (rank, from) = (hello.rank, from.to_canonical());
-            let sentence = format!("rank {rank} at {from} {}", refusal.of_other());
-            shared.lock().turned_away.note(sentence);
-            part(stream, Some(ToRank::Refused(refusal))).await;
+            let sentence = format!("rank {rank} at {from} {}", refusal.text_for_coordinator());
+            shared.lock().turned_away.count(sentence);
+            close_gracefully(stream, Some(ToRank::Refused(refusal))).await;
         }
     }
 }
 
 /// Lets the last words arrive: a socket that is closed with something unread forgets them.
-async fn part(mut stream: Stream, last: Option<ToRank>) {
+async fn close_gracefully(mut stream: Stream, last: Option<ToRank>) {
     let parting = async {
         if let Some(last) = last {
-            frame::say(&mut stream, &last).await?;
+            frame::write_message(&mut stream, &last).await?;
         }
         stream.shutdown().await?;
         while stream.read(&mut [0; 512]).await? > 0 {}
@@ -237,7 +246,7 @@ async fn part(mut stream: Stream, last: Option<ToRank>) {
 }
 
 /// One rank, until it leaves or is lost.
-async fn be_with(
+async fn serve_rank(
     shared: &Arc<CoordinatorShared>,
     rank: u32,
     admitted: Admitted,
@@ -251,18 +260,18 @@ async fn be_with(
     let why = tokio::select! {
         biased;
         () = cut.notified() => "it was cut off".to_owned(),
-        why = talk(writer, queue) => format!("the connection failed: {why}"),
-        why = ear.listen(reader) => why,
+        why = send_queue(writer, queue) => format!("the connection failed: {why}"),
+        why = ear.read_messages(reader) => why,
     };
     let _ = store.send(StoreItem::Gone { connection }).await;
-    shared.lock().leave(rank, connection, &why);
+    shared.lock().remove_rank(rank, connection, &why);
     shared.changed.notify_all();
 }
 
 /// Sends what is in the queue; once that has ended, waits for the other end to close.
-async fn talk(mut to: WriteHalf<Stream>, mut queue: mpsc::Receiver<Said>) -> std::io::Error {
+async fn send_queue(mut to: WriteHalf<Stream>, mut queue: mpsc::Receiver<Said>) -> std::io::Error {
     while let Some(said) = queue.recv().await {
-        if let Err(error) = frame::write(&mut to, FrameKind::Message, &said).await {
+        if let Err(error) = frame::write_frame(&mut to, FrameKind::Message, &said).await {
             return error;
         }
     }
@@ -282,28 +291,28 @@ struct MessageReader<'a> {
 
 impl MessageReader<'_> {
     /// Hears until nothing more comes; says why.
-    async fn listen(&self, mut from: ReadHalf<Stream>) -> String {
+    async fn read_messages(&self, mut from: ReadHalf<Stream>) -> String {
         loop {
-            let (kind, said) = match frame::read(&mut from, LARGEST_MESSAGE).await {
+            let (kind, said) = match frame::read_frame(&mut from, LARGEST_MESSAGE).await {
                 Ok(frame) => frame,
                 Err(FrameError::Closed) => return "it has left".to_owned(),
                 Err(error) => return error.to_string(),
             };
             let clocks = now_and_unix();
             if let Some(peer) = self.shared.lock().peer(self.rank, self.connection) {
-                peer.hear(clocks.0);
+                peer.note_heard(clocks.0);
             }
             let item = match kind {
                 FrameKind::Piece => {
                     Some(StoreItem::Piece { connection: self.connection, bytes: said })
                 }
                 FrameKind::Message => match serde_json::from_slice(&said) {
-                    Ok(message) => self.hear(message, clocks),
+                    Ok(message) => self.handle_message(message, clocks),
                     Err(_) => return FrameError::Garbage.to_string(),
                 },
             };
             if let Some(item) = item
-                && let Err(why) = self.keep(item).await
+                && let Err(why) = self.hand_to_store(item).await
             {
                 return why.to_owned();
             }
@@ -311,38 +320,38 @@ impl MessageReader<'_> {
     }
 
     /// Hands on what is to be written, and waits for the disk if it must.
-    async fn keep(&self, item: StoreItem) -> Result<(), &'static str> {
+    async fn hand_to_store(&self, item: StoreItem) -> Result<(), &'static str> {
         let is_last = matches!(item, StoreItem::Sent { .. } | StoreItem::Cut { .. });
-        let first = match self.shared.lock().taking(self.rank, self.connection, is_last)? {
+        let first = match self.shared.lock().accept_upload(self.rank, self.connection, is_last)? {
             Taking::Ignored => return Ok(()),
             Taking::More => None,
             Taking::First(item) => Some(item),
         };
-        self.hold(true);
+        self.set_held(true);
         for item in first.into_iter().chain([item]) {
             self.store.send(item).await.map_err(|_| "writing has stopped")?;
         }
-        self.hold(false);
+        self.set_held(false);
         Ok(())
     }
 
-    fn hold(&self, is_held: bool) {
+    fn set_held(&self, is_held: bool) {
         if let Some(peer) = self.shared.lock().peer(self.rank, self.connection) {
             peer.is_held = is_held;
-            peer.hear(now());
+            peer.note_heard(now());
         }
     }
 
     /// Takes in a message; says what is to be written because of it.
-    fn hear(&self, message: ToCoordinator, clocks: (Nanos, Nanos)) -> Option<StoreItem> {
+    fn handle_message(&self, message: ToCoordinator, clocks: (Nanos, Nanos)) -> Option<StoreItem> {
         let mut guard = self.shared.lock();
         let state = &mut *guard;
-        let (next, present) = (state.id(), state.number());
+        let (next, present) = (state.new_id(), state.order_number());
         let peer = state.peer(self.rank, self.connection)?;
         let connection = self.connection;
         match message {
             ToCoordinator::Pong { id, mono, wall } => {
-                peer.hear_clock(id, (mono, wall), clocks, next);
+                peer.note_clock(id, (mono, wall), clocks, next);
                 if peer.is_comparing() {
                     return None;
                 }
@@ -354,7 +363,7 @@ impl MessageReader<'_> {
                 }
             }
             ToCoordinator::Cannot { number, why } if Some(number) == present => {
-                peer.cannot(short(&why, WORDS));
+                peer.mark_failed(clip_text(&why, WORDS));
             }
             ToCoordinator::Totals { number, totals } if Some(number) == present => {
                 peer.totals = Some(*totals);
@@ -362,19 +371,19 @@ impl MessageReader<'_> {
             ToCoordinator::Done { number, summary } if Some(number) == present => {
                 if peer.phase == RankPhase::Running {
                     peer.phase = RankPhase::Done;
-                    peer.summary = Some(short(&summary, WORDS));
+                    peer.summary = Some(clip_text(&summary, WORDS));
                 }
             }
             ToCoordinator::Kept { number } if Some(number) == present => {
-                state.kept(self.rank);
+                state.note_kept(self.rank);
             }
             ToCoordinator::Offer { number, files } => {
-                state.offered(self.rank, number, files, self.shared.settings.limits.upload);
+                state.note_offer(self.rank, number, files, self.shared.settings.limits.upload);
             }
             ToCoordinator::File { name } => return Some(StoreItem::File { connection, name }),
             ToCoordinator::Sent => return Some(StoreItem::Sent { connection }),
             ToCoordinator::Cut(why) => {
-                return Some(StoreItem::Cut { connection, why: reason(&why) });
+                return Some(StoreItem::Cut { connection, why: failure_reason(&why) });
             }
             // A beat, or a word about an order that is over.
             _ => return None,

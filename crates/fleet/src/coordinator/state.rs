@@ -26,7 +26,7 @@ const ASKED_AT_ONCE: usize = 16;
 pub(super) type Said = Arc<[u8]>;
 
 /// In JSON.
-pub(super) fn message(what: &ToRank) -> Said {
+pub(super) fn encode_message(what: &ToRank) -> Said {
     // Plain data with text keys can always be written.
     serde_json::to_vec(what).unwrap_or_default().into()
 }
@@ -71,11 +71,11 @@ pub(super) struct Placed {
 impl Placed {
     pub(super) fn new(order: Order) -> Self {
         let (number, kind) = (order.number, order.kind);
-        Self { number, kind, said: message(&ToRank::Order(order)), has_begun: false }
+        Self { number, kind, said: encode_message(&ToRank::Order(order)), has_begun: false }
     }
 
     /// How long the message is.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn message_bytes(&self) -> usize {
         self.said.len()
     }
 }
@@ -106,31 +106,31 @@ pub(super) struct Admitted {
 
 impl FleetState {
     /// A number that was not used before.
-    pub(super) fn id(&mut self) -> u64 {
+    pub(super) fn new_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
     }
 
     /// The number of the order of the moment.
-    pub(super) fn number(&self) -> Option<u64> {
+    pub(super) fn order_number(&self) -> Option<u64> {
         self.order.as_ref().map(|placed| placed.number)
     }
 
-    pub(super) fn ranks(&self) -> Vec<RankState> {
+    pub(super) fn rank_states(&self) -> Vec<RankState> {
         self.peers.iter().map(|(rank, peer)| peer.state(*rank)).collect()
     }
 
     /// The ranks that are connected.
-    pub(super) fn there(&self) -> Vec<u32> {
-        self.peers.iter().filter(|(_, peer)| peer.is_there()).map(|(rank, _)| *rank).collect()
+    pub(super) fn connected_ranks(&self) -> Vec<u32> {
+        self.peers.iter().filter(|(_, peer)| peer.is_connected()).map(|(rank, _)| *rank).collect()
     }
 
     /// The peer of this rank, if it is still the one of this connection.
     pub(super) fn peer(&mut self, rank: u32, connection: u64) -> Option<&mut Peer> {
-        self.peers.get_mut(&rank).filter(|peer| peer.is(connection))
+        self.peers.get_mut(&rank).filter(|peer| peer.is_connection(connection))
     }
 
-    fn refusal(&self, hello: &Hello, of: u32) -> Option<Refusal> {
+    fn refusal_reason(&self, hello: &Hello, of: u32) -> Option<Refusal> {
         let is_over = self.has_ended
             || self
                 .order
@@ -140,7 +140,7 @@ impl FleetState {
             Some(Refusal::Count { coordinator: of, rank: hello.of })
         } else if hello.rank == 0 {
             Some(Refusal::Zero)
-        } else if self.peers.get(&hello.rank).is_some_and(Peer::is_there) {
+        } else if self.peers.get(&hello.rank).is_some_and(Peer::is_connected) {
             Some(Refusal::Taken(hello.rank))
         } else if is_over {
             Some(Refusal::Begun)
@@ -155,57 +155,57 @@ impl FleetState {
         hello: &Hello,
         settings: &CoordinatorSettings,
     ) -> Result<Admitted, Refusal> {
-        if let Some(refusal) = self.refusal(hello, settings.of) {
+        if let Some(refusal) = self.refusal_reason(hello, settings.of) {
             return Err(refusal);
         }
         let (out, queue) = mpsc::channel(QUEUE);
-        let connection = self.id();
+        let connection = self.new_id();
         let mut peer = Peer::new(connection, hello.host.clone(), out);
-        let cut = peer.cut();
+        let cut = peer.cut_signal();
         let silence = settings.limits.silence;
-        peer.tell(&ToRank::Welcome { fleet: settings.fleet.clone(), silence });
+        peer.send(&ToRank::Welcome { fleet: settings.fleet.clone(), silence });
         match &self.order {
             Some(placed) if !placed.has_begun => peer.prepare(&placed.said),
             _ => {}
         }
         if let Some(before) = self.peers.remove(&hello.rank) {
-            peer.follow(before);
+            peer.take_over_from(before);
         }
         self.peers.insert(hello.rank, peer);
         self.connections += 1;
-        self.compare([hello.rank]);
+        self.compare_clocks([hello.rank]);
         Ok(Admitted { connection, queue, cut })
     }
 
     /// The connection of a rank has ended.
-    pub(super) fn leave(&mut self, rank: u32, connection: u64, why: &str) {
+    pub(super) fn remove_rank(&mut self, rank: u32, connection: u64, why: &str) {
         self.connections = self.connections.saturating_sub(1);
         // Another may have taken its place since.
         if let Some(peer) = self.peer(rank, connection) {
-            peer.lose(why);
+            peer.mark_lost(why);
             // It may have been given up before, for a reason of its own.
             let why = peer.lost.clone().unwrap_or_default();
-            self.was_lost(rank, &why);
+            self.note_lost(rank, &why);
         }
     }
 
     /// Puts an order before all who are there.
-    pub(super) fn place(&mut self, placed: Placed) {
+    pub(super) fn place_order(&mut self, placed: Placed) {
         let said = Arc::clone(&placed.said);
         self.order = Some(placed);
         for peer in self.peers.values_mut() {
             peer.forget_order();
-            if peer.is_there() {
+            if peer.is_connected() {
                 peer.prepare(&said);
             }
         }
     }
 
     /// Begins to compare clocks with all who are ready.
-    pub(super) fn compare_ready(&mut self) {
+    pub(super) fn compare_ready_clocks(&mut self) {
         let ready = self.peers.iter().filter(|(_, peer)| peer.is_ready());
         let ranks: Vec<_> = ready.map(|(rank, _)| *rank).collect();
-        self.compare(ranks);
+        self.compare_clocks(ranks);
     }
 
     /// Whether clocks are still compared with someone.
@@ -215,7 +215,7 @@ impl FleetState {
 
     /// Asks these for their clocks, each when it is its turn: where thousands are asked at once, the
     /// answers wait for each other, and that would be taken for the way.
-    fn compare(&mut self, ranks: impl IntoIterator<Item = u32>) {
+    fn compare_clocks(&mut self, ranks: impl IntoIterator<Item = u32>) {
         self.to_ask.extend(ranks);
         self.ask_next();
     }
@@ -223,62 +223,66 @@ impl FleetState {
     /// Asks those whose turn it is.
     pub(super) fn ask_next(&mut self) {
         let (peers, at) = (&self.peers, now());
-        self.asked.retain(|rank| peers.get(rank).is_some_and(|peer| peer.is_asked(at)));
+        self.asked.retain(|rank| peers.get(rank).is_some_and(|peer| peer.was_asked_lately(at)));
         while self.asked.len() < ASKED_AT_ONCE
             && let Some(rank) = self.to_ask.pop_first()
         {
-            let id = self.id();
-            if let Some(peer) = self.peers.get_mut(&rank).filter(|peer| peer.is_there()) {
-                peer.compare(id, at);
+            let id = self.new_id();
+            if let Some(peer) = self.peers.get_mut(&rank).filter(|peer| peer.is_connected()) {
+                peer.begin_burst(id, at);
                 self.asked.insert(rank);
             }
         }
     }
 
     /// Says go to all who are ready, at this instant, each on its own clock; says who they are.
-    pub(super) fn begin(&mut self, at: Nanos) -> Vec<u32> {
+    pub(super) fn send_starts(&mut self, at: Nanos) -> Vec<u32> {
         let Some(placed) = &mut self.order else { return Vec::new() };
         placed.has_begun = true;
         let number = placed.number;
         let mut told = Vec::new();
         for (rank, peer) in &mut self.peers {
-            if peer.go(number, at) {
+            if peer.send_start(number, at) {
                 told.push(*rank);
-            } else if peer.is_there() {
-                peer.tell(&ToRank::Off { number });
+            } else if peer.is_connected() {
+                peer.send(&ToRank::Off { number });
             }
         }
         told
     }
 
     /// Tells something about this order to all who are so far.
-    pub(super) fn tell(&mut self, what: impl Fn(u64) -> ToRank, to: impl Fn(&RankPhase) -> bool) {
-        let Some(number) = self.number() else { return };
-        let said = message(&what(number));
+    pub(super) fn send_to_phase(
+        &mut self,
+        what: impl Fn(u64) -> ToRank,
+        to: impl Fn(&RankPhase) -> bool,
+    ) {
+        let Some(number) = self.order_number() else { return };
+        let said = encode_message(&what(number));
         for peer in self.peers.values_mut().filter(|peer| to(&peer.phase)) {
-            peer.put(&said);
+            peer.send_raw(&said);
         }
     }
 
     /// Nothing follows: every queue ends with these words.
-    pub(super) fn say_goodbye(&mut self) {
+    pub(super) fn send_goodbye(&mut self) {
         self.has_ended = true;
-        let said = message(&ToRank::End);
+        let said = encode_message(&ToRank::End);
         for peer in self.peers.values_mut() {
-            peer.put(&said);
+            peer.send_raw(&said);
             peer.close();
         }
     }
 
     /// Once a beat: says that we are alive, looks who is silent, and compares clocks now and then.
-    pub(super) fn beat(&mut self, at: Nanos, silence: Nanos, compares: bool) {
-        let said = message(&ToRank::Beat);
-        for (rank, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.is_there()) {
+    pub(super) fn tick(&mut self, at: Nanos, silence: Nanos, compares: bool) {
+        let said = encode_message(&ToRank::Beat);
+        for (rank, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.is_connected()) {
             if peer.is_silent(at, silence) {
-                peer.lose(&format!("no message for {:.0} s", silence.as_secs()));
+                peer.mark_lost(&format!("no message for {:.0} s", silence.as_secs()));
                 continue;
             }
-            peer.put(&said);
+            peer.send_raw(&said);
             if compares && !peer.is_comparing() {
                 self.to_ask.insert(*rank);
             }
@@ -287,8 +291,8 @@ impl FleetState {
     }
 
     /// This process itself was suspended: the ranks are not silent because of that.
-    pub(super) fn forgive(&mut self, at: Nanos) {
-        self.peers.values_mut().for_each(|peer| peer.hear(at));
+    pub(super) fn reset_silence(&mut self, at: Nanos) {
+        self.peers.values_mut().for_each(|peer| peer.note_heard(at));
     }
 }
 
@@ -316,11 +320,11 @@ mod tests {
     fn our_own_sleep_is_not_the_silence_of_others() {
         let (minute, silence) = (Nanos::from_millis(60_000), Nanos::from_millis(10_000));
         let (mut state, _queue) = with_one();
-        state.forgive(now() + minute);
-        state.beat(now() + minute, silence, false);
-        assert_eq!(state.there(), [1]);
-        state.beat(now() + minute + minute, silence, false);
-        assert!(state.there().is_empty());
+        state.reset_silence(now() + minute);
+        state.tick(now() + minute, silence, false);
+        assert_eq!(state.connected_ranks(), [1]);
+        state.tick(now() + minute + minute, silence, false);
+        assert!(state.connected_ranks().is_empty());
     }
 
     #[test]
@@ -331,12 +335,12 @@ mod tests {
             Placed::new(Order { number, kind: OrderKind::Run, plan, folder, workload })
         };
         let (mut state, admitted) = with_one();
-        state.place(order(1));
+        state.place_order(order(1));
         state.peer(1, admitted.connection).unwrap().phase = RankPhase::Done;
-        state.leave(1, admitted.connection, "it has left");
-        assert_eq!(state.ranks()[0].phase, RankPhase::Done);
-        state.place(order(2));
-        assert!(matches!(state.ranks()[0].phase, RankPhase::Lost(_)));
-        assert_eq!(state.begin(Nanos::ZERO), Vec::<u32>::new());
+        state.remove_rank(1, admitted.connection, "it has left");
+        assert_eq!(state.rank_states()[0].phase, RankPhase::Done);
+        state.place_order(order(2));
+        assert!(matches!(state.rank_states()[0].phase, RankPhase::Lost(_)));
+        assert_eq!(state.send_starts(Nanos::ZERO), Vec::<u32>::new());
     }
 }

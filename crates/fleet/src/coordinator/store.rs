@@ -50,7 +50,7 @@ pub(super) enum StoreItem {
 }
 
 /// Writes until every sender is gone.
-pub(super) fn run(shared: &Arc<CoordinatorShared>, mut items: mpsc::Receiver<StoreItem>) {
+pub(super) fn run_store(shared: &Arc<CoordinatorShared>, mut items: mpsc::Receiver<StoreItem>) {
     let mut folders: HashMap<u64, RankFolder> = HashMap::new();
     while let Some(item) = items.blocking_recv() {
         let connection = match &item {
@@ -73,13 +73,13 @@ pub(super) fn run(shared: &Arc<CoordinatorShared>, mut items: mpsc::Receiver<Sto
             }
             StoreItem::Sent { .. } => Some(folder.finish()),
             StoreItem::Cut { why, .. } => Some(Err(why)),
-            item => folder.take(item).err().map(Err),
+            item => folder.write_item(item).err().map(Err),
         };
         if let Some(result) = done {
             let rank = folder.rank;
             // What was not finished is removed with it.
             folders.remove(&connection);
-            shared.lock().stored(rank, connection, result);
+            shared.lock().note_stored(rank, connection, result);
             shared.changed.notify_all();
         }
     }
@@ -104,7 +104,7 @@ impl RankFolder {
         Self { rank, part: part.into(), into, files, current: None, is_made: false }
     }
 
-    fn make(&mut self) -> Result<(), String> {
+    fn create(&mut self) -> Result<(), String> {
         if self.is_made {
             return Ok(());
         }
@@ -112,26 +112,26 @@ impl RankFolder {
             return Err(format!("`{}` already exists", self.into.display()));
         }
         if let Some(above) = self.into.parent() {
-            fs::create_dir_all(above).map_err(|error| cannot(above, &error))?;
+            fs::create_dir_all(above).map_err(|error| write_error(above, &error))?;
         }
         // Left by one who did not come to an end.
         let _ = fs::remove_dir_all(&self.part);
-        fs::create_dir(&self.part).map_err(|error| cannot(&self.part, &error))?;
+        fs::create_dir(&self.part).map_err(|error| write_error(&self.part, &error))?;
         self.is_made = true;
         Ok(())
     }
 
-    fn take(&mut self, item: StoreItem) -> Result<(), String> {
+    fn write_item(&mut self, item: StoreItem) -> Result<(), String> {
         match item {
-            StoreItem::File { name, .. } => self.open(&name),
-            StoreItem::Piece { bytes, .. } => self.write(&bytes),
+            StoreItem::File { name, .. } => self.open_file(&name),
+            StoreItem::Piece { bytes, .. } => self.write_bytes(&bytes),
             _ => Ok(()),
         }
     }
 
-    fn open(&mut self, name: &str) -> Result<(), String> {
-        self.make()?;
-        self.close()?;
+    fn open_file(&mut self, name: &str) -> Result<(), String> {
+        self.create()?;
+        self.close_file()?;
         let place = self.files.iter().position(|(offered, _)| offered == name);
         let place = place.ok_or("received a file that was not offered")?;
         // From the fixed list: the name as it was offered was looked at.
@@ -140,18 +140,18 @@ impl RankFolder {
         // Prompts and answers are for the user alone.
         let mode = if name == TEXT { 0o600 } else { 0o666 };
         let file = File::options().write(true).create_new(true).mode(mode).open(&path);
-        let file = file.map_err(|error| cannot(&path, &error))?;
+        let file = file.map_err(|error| write_error(&path, &error))?;
         self.current = Some((file, left));
         Ok(())
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), String> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         let (file, left) = self.current.as_mut().ok_or("received a piece without its file")?;
         *left = left.checked_sub(bytes.len() as u64).ok_or("a file is longer than announced")?;
-        file.write_all(bytes).map_err(|error| cannot(&self.part, &error))
+        file.write_all(bytes).map_err(|error| write_error(&self.part, &error))
     }
 
-    fn close(&mut self) -> Result<(), String> {
+    fn close_file(&mut self) -> Result<(), String> {
         match self.current.take() {
             Some((_, left)) if left > 0 => Err("a file is shorter than announced".to_owned()),
             _ => Ok(()),
@@ -159,12 +159,12 @@ impl RankFolder {
     }
 
     fn finish(&mut self) -> Result<PathBuf, String> {
-        self.close()?;
+        self.close_file()?;
         if !self.files.is_empty() {
             return Err("some offered files did not arrive".to_owned());
         }
-        self.make()?;
-        fs::rename(&self.part, &self.into).map_err(|error| cannot(&self.into, &error))?;
+        self.create()?;
+        fs::rename(&self.part, &self.into).map_err(|error| write_error(&self.into, &error))?;
         self.is_made = false;
         Ok(self.into.clone())
     }
@@ -179,6 +179,6 @@ impl Drop for RankFolder {
     }
 }
 
-fn cannot(path: &Path, error: &io::Error) -> String {
+fn write_error(path: &Path, error: &io::Error) -> String {
     format!("cannot write `{}`: {error}", path.display())
 }

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use super::*;
 
 fn by(env: &[(&str, &str)]) -> Result<DetectedRank, LaunchError> {
-    detect(|name| env.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned()))
+    detect_rank(|name| {
+        env.iter().find(|(set, _)| *set == name).map(|(_, value)| (*value).to_owned())
+    })
 }
 
 fn lines(text: &str) -> Vec<(&str, &str)> {
@@ -202,7 +204,7 @@ proptest! {
             "GOODPUT_COMPLETIONS" => Some(values[0].clone()),
             name => names.iter().position(|known| *known == name).map(|at| values[at + 1].clone()),
         };
-        let _ = detect(env);
+        let _ = detect_rank(env);
         let _ = first_node(&values[7]);
         let _ = host_and_port(&values[6]);
     }

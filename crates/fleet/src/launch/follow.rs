@@ -52,7 +52,7 @@ impl<'a> Follower<'a> {
     }
 
     /// A wish that has not been passed on, once.
-    pub(super) fn news(&mut self) -> Option<StopRequest> {
+    pub(super) fn new_stop_request(&mut self) -> Option<StopRequest> {
         let wish = self.observer.stop_request();
         let is_new = wish > self.done;
         self.done = self.done.max(wish);
@@ -69,18 +69,18 @@ impl<'a> Follower<'a> {
     }
 
     /// Two seconds, or until the user wishes something.
-    pub(super) fn rest(&mut self) -> Option<StopRequest> {
+    pub(super) fn pause(&mut self) -> Option<StopRequest> {
         for _ in 0..LOOKS {
-            if let Some(wish) = self.news() {
+            if let Some(wish) = self.new_stop_request() {
                 return Some(wish);
             }
             pause(LOOK);
         }
-        self.news()
+        self.new_stop_request()
     }
 
     /// Passes on what is new in a file. One that cannot be read now may be there the next time.
-    pub(super) fn pass_on(&self, tail: &mut Tail) -> Result<(), LaunchError> {
+    pub(super) fn print_new(&self, tail: &mut Tail) -> Result<(), LaunchError> {
         let Ok(mut file) = File::open(&tail.path) else { return Ok(()) };
         if file.seek(SeekFrom::Start(tail.at)).is_err() {
             return Ok(());

@@ -6,7 +6,7 @@
 use std::process::Child;
 use std::time::Duration;
 
-use goodput_model::plain;
+use goodput_model::escape_control;
 use serde_json::{Value, json};
 
 use super::follow::Follower;
@@ -63,7 +63,7 @@ impl KubernetesJob {
     pub fn manifests(&self, command: &RankCommand) -> Result<String, LaunchError> {
         let Manifests { namespace, objects, job } = Manifests::new(self, command)?;
         let trees: Vec<Value> = namespace.into_iter().chain(objects).chain([job]).collect();
-        Ok(self.head() + &yaml::documents(&trees))
+        Ok(self.header_comment() + &yaml::write_documents(&trees))
     }
 
     /// Makes the job and waits for the end of rank 0; its exit code, unless the user stopped it.
@@ -74,10 +74,10 @@ impl KubernetesJob {
     ) -> Result<Option<u8>, LaunchError> {
         let follower = Follower::new(observer);
         let mut cluster = Cluster { job: self, uid: String::new(), follower };
-        cluster.begin(Manifests::new(self, command)?)?;
+        cluster.create_job(Manifests::new(self, command)?)?;
         let name = &self.name;
         observer.note(&format!("job {name} has started; Ctrl-C deletes it and stops its pods"));
-        let code = cluster.follow()?;
+        let code = cluster.follow_job()?;
         observer.note(&format!(
             "to clean up: kubectl delete job,service,configmap,networkpolicy,secret -l app.kubernetes.io/instance={name}"
         ));
@@ -90,7 +90,7 @@ impl KubernetesJob {
     }
 
     /// What a reader of printed manifests must know.
-    fn head(&self) -> String {
+    fn header_comment(&self) -> String {
         let name = self.token_secret();
         let space = self.namespace.as_deref().map(|name| format!(" -n {name}")).unwrap_or_default();
         let first = if self.token_secret.is_none() {
@@ -129,38 +129,40 @@ enum PodStatus {
 
 impl Cluster<'_> {
     /// These words, in the namespace.
-    fn words<'b>(&'b self, words: &[&'b str]) -> Vec<&'b str> {
+    fn with_namespace<'b>(&'b self, words: &[&'b str]) -> Vec<&'b str> {
         let space = self.job.namespace.as_deref();
         words.iter().copied().chain(space.into_iter().flat_map(|name| ["-n", name])).collect()
     }
 
-    fn ask(&self, words: &[&str]) -> Result<String, LaunchError> {
-        KUBECTL.ask(&self.words(words))
+    fn kubectl(&self, words: &[&str]) -> Result<String, LaunchError> {
+        KUBECTL.run(&self.with_namespace(words))
     }
 
-    fn feed(&self, words: &[&str], text: &str) -> Result<String, LaunchError> {
-        KUBECTL.feed(&self.words(words), text)
+    fn kubectl_with_input(&self, words: &[&str], text: &str) -> Result<String, LaunchError> {
+        KUBECTL.run_with_input(&self.with_namespace(words), text)
     }
 
     /// Makes the job, which rests until what it needs is there. One of that name that is there already
     /// is left alone, with all that belongs to it.
-    fn begin(&mut self, manifests: Manifests) -> Result<(), LaunchError> {
+    fn create_job(&mut self, manifests: Manifests) -> Result<(), LaunchError> {
         let Manifests { namespace, mut objects, mut job } = manifests;
         let name = self.job.name.as_str();
         if let Some(namespace) = namespace {
-            self.feed(&APPLY, &yaml::documents(&[namespace]))?;
+            self.kubectl_with_input(&APPLY, &yaml::write_documents(&[namespace]))?;
         }
         job["spec"]["suspend"] = json!(true);
         if self.job.token_secret.is_none() {
-            objects.push(Manifests::token(self.job)?);
+            objects.push(Manifests::token_secret(self.job)?);
         }
         let create = ["create", "-f", "-", "-o", "jsonpath={.metadata.uid}"];
-        let uid = self.feed(&create, &yaml::documents(&[job])).map_err(|failed| {
+        let uid = self.kubectl_with_input(&create, &yaml::write_documents(&[job])).map_err(|failed| {
             failed.hint(format!("if an old job has this name: kubectl delete job {name}, or choose another with --name"))
         })?;
         uid.trim().clone_into(&mut self.uid);
         let wake = ["patch", "job", name, "--type=merge", "-p", r#"{"spec":{"suspend":false}}"#];
-        let begun = self.feed(&APPLY, &yaml::documents(&objects)).and_then(|_| self.ask(&wake));
+        let begun = self
+            .kubectl_with_input(&APPLY, &yaml::write_documents(&objects))
+            .and_then(|_| self.kubectl(&wake));
         if begun.is_err() {
             self.delete();
         }
@@ -168,28 +170,28 @@ impl Cluster<'_> {
     }
 
     /// Waits for rank 0, prints what it prints, and says how all ended.
-    fn follow(&mut self) -> Result<u8, LaunchError> {
-        let Some(pod) = self.wait(|pod| pod.has_begun)? else { return Ok(LOST) };
+    fn follow_job(&mut self) -> Result<u8, LaunchError> {
+        let Some(pod) = self.wait_for_pod(|pod| pod.has_begun)? else { return Ok(LOST) };
         let mut logs = KUBECTL
-            .command(&self.words(&["logs", "-f", &pod.name]))
+            .command(&self.with_namespace(&["logs", "-f", &pod.name]))
             .spawn()
-            .map_err(|error| KUBECTL.lost(&error))?;
-        while !is_over(&mut logs) {
-            self.rest();
+            .map_err(|error| KUBECTL.missing_error(&error))?;
+        while !has_exited(&mut logs) {
+            self.pause();
         }
         if self.follower.is_stopped() {
             return Ok(LOST);
         }
-        let pod = self.wait(|pod| pod.code.is_some())?;
-        self.say_failed();
+        let pod = self.wait_for_pod(|pod| pod.code.is_some())?;
+        self.note_failed_ranks();
         Ok(pod.and_then(|pod| pod.code).unwrap_or(LOST))
     }
 
     /// Waits until the pod of rank 0 is so; none if the user has stopped it before.
-    fn wait(&mut self, is_so: impl Fn(&Pod) -> bool) -> Result<Option<Pod>, LaunchError> {
+    fn wait_for_pod(&mut self, is_so: impl Fn(&Pod) -> bool) -> Result<Option<Pod>, LaunchError> {
         let (mut silent, mut looks, mut known) = (0, 0, String::new());
         loop {
-            let look = self.look();
+            let look = self.pod_status();
             silent = if look.is_err() { silent + 1 } else { 0 };
             let why = match look {
                 Ok(PodStatus::Pod(pod)) if is_so(&pod) => return Ok(Some(pod)),
@@ -205,37 +207,37 @@ impl Cluster<'_> {
             looks += 1;
             if why != known || looks % PATIENCE == 0 {
                 let said = if why.is_empty() { "no reason is given" } else { &why };
-                self.follower.note(&format!("rank 0 waits: {}", plain(said)));
+                self.follower.note(&format!("rank 0 waits: {}", escape_control(said)));
                 known = why;
             }
-            self.rest();
+            self.pause();
         }
     }
 
     /// The pod of rank 0, or why there is none.
-    fn look(&self) -> Result<PodStatus, LaunchError> {
+    fn pod_status(&self) -> Result<PodStatus, LaunchError> {
         let label = format!("batch.kubernetes.io/controller-uid={}", self.uid);
-        let pods = self.read(&["get", "pods", "-l", &label, "-o", "json"])?;
-        if let Some(pod) = items(&pods["items"]).iter().find(|pod| is_first(pod)) {
+        let pods = self.read_json(&["get", "pods", "-l", &label, "-o", "json"])?;
+        if let Some(pod) = list_items(&pods["items"]).iter().find(|pod| is_rank_zero(pod)) {
             return Ok(PodStatus::Pod(Pod::read(pod)));
         }
         let words = ["get", "job", &self.job.name, "--ignore-not-found", "-o", "json"];
-        if let Some(why) = end_reason(&self.read(&words)?, &self.uid) {
+        if let Some(why) = end_reason(&self.read_json(&words)?, &self.uid) {
             return Ok(PodStatus::Over(why));
         }
         // A quota or a policy that refuses pods is told in events alone.
         let selector = format!("involvedObject.uid={},type=Warning", self.uid);
         let words = ["get", "events", "--field-selector", &selector, "-o", "json"];
-        let events = self.read(&words).unwrap_or_default();
-        let last = items(&events["items"])
+        let events = self.read_json(&words).unwrap_or_default();
+        let last = list_items(&events["items"])
             .iter()
             .max_by_key(|event| event["lastTimestamp"].as_str().unwrap_or_default());
-        Ok(PodStatus::None(last.map(|event| text(&event["message"])).unwrap_or_default()))
+        Ok(PodStatus::None(last.map(|event| text_or_empty(&event["message"])).unwrap_or_default()))
     }
 
     /// An answer in JSON; nothing if there is none.
-    fn read(&self, words: &[&str]) -> Result<Value, LaunchError> {
-        let answer = self.ask(words)?;
+    fn read_json(&self, words: &[&str]) -> Result<Value, LaunchError> {
+        let answer = self.kubectl(words)?;
         if answer.trim().is_empty() {
             return Ok(Value::Null);
         }
@@ -245,8 +247,8 @@ impl Cluster<'_> {
     }
 
     /// Until the next question; deletes the job where the user wants to stop.
-    fn rest(&mut self) {
-        if self.follower.rest() != Some(StopRequest::Stop) {
+    fn pause(&mut self) {
+        if self.follower.pause() != Some(StopRequest::Stop) {
             return;
         }
         let name = &self.job.name;
@@ -258,18 +260,18 @@ impl Cluster<'_> {
 
     fn delete(&self) {
         let name = &self.job.name;
-        if let Err(failed) = self.ask(&["delete", "job", name, "--wait=false"]) {
+        if let Err(failed) = self.kubectl(&["delete", "job", name, "--wait=false"]) {
             self.follower.note(&format!("error: {failed}"));
         }
     }
 
     /// Names the ranks that failed, as far as the job knows them.
-    fn say_failed(&self) {
+    fn note_failed_ranks(&self) {
         let name = &self.job.name;
         let words = ["get", "job", name, "-o", "jsonpath={.status.failedIndexes}"];
-        match self.ask(&words) {
+        match self.kubectl(&words) {
             Ok(failed) if !failed.trim().is_empty() => {
-                let failed = plain(failed.trim());
+                let failed = escape_control(failed.trim());
                 self.follower.note(&format!(
                     "ranks that failed: {failed} (kubectl logs -l batch.kubernetes.io/job-name={name},batch.kubernetes.io/job-completion-index=K)"
                 ));
@@ -279,15 +281,15 @@ impl Cluster<'_> {
     }
 }
 
-fn is_over(child: &mut Child) -> bool {
+fn has_exited(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
-fn items(list: &Value) -> &[Value] {
+fn list_items(list: &Value) -> &[Value] {
     list.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-fn text(value: &Value) -> String {
+fn text_or_empty(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
@@ -297,14 +299,20 @@ fn end_reason(job: &Value, uid: &str) -> Option<String> {
         return Some("the job was deleted".to_owned());
     }
     let is_end = |kind: &str| ["Failed", "Complete"].contains(&kind);
-    items(&job["status"]["conditions"])
+    list_items(&job["status"]["conditions"])
         .iter()
         .find(|one| one["status"] == "True" && one["type"].as_str().is_some_and(is_end))
-        .map(|end| format!("the job has ended: {} {}", text(&end["type"]), text(&end["message"])))
+        .map(|end| {
+            format!(
+                "the job has ended: {} {}",
+                text_or_empty(&end["type"]),
+                text_or_empty(&end["message"])
+            )
+        })
 }
 
 /// The annotation is older than the label, and both are there.
-fn is_first(pod: &Value) -> bool {
+fn is_rank_zero(pod: &Value) -> bool {
     let name = "batch.kubernetes.io/job-completion-index";
     let meta = &pod["metadata"];
     let index = meta["annotations"][name].as_str().or_else(|| meta["labels"][name].as_str());
@@ -325,19 +333,21 @@ struct Pod {
 impl Pod {
     fn read(pod: &Value) -> Self {
         let status = &pod["status"];
-        let phase = text(&status["phase"]);
+        let phase = text_or_empty(&status["phase"]);
         let state = &status["containerStatuses"][0]["state"];
         let ended = state["terminated"]["exitCode"].as_u64();
         // One that was thrown out before it ran has ended, too.
         let is_lost = phase == "Failed" && ended.is_none();
         let code = ended.map(|code| u8::try_from(code).unwrap_or(u8::MAX));
-        let unplaced = items(&status["conditions"])
+        let unplaced = list_items(&status["conditions"])
             .iter()
             .find(|one| one["type"] == "PodScheduled" && one["status"] == "False")
-            .map(|one| format!("{}: {}", text(&one["reason"]), text(&one["message"])));
-        let waiting = text(&state["waiting"]["reason"]);
+            .map(|one| {
+                format!("{}: {}", text_or_empty(&one["reason"]), text_or_empty(&one["message"]))
+            });
+        let waiting = text_or_empty(&state["waiting"]["reason"]);
         Self {
-            name: text(&pod["metadata"]["name"]),
+            name: text_or_empty(&pod["metadata"]["name"]),
             has_begun: ["Running", "Succeeded", "Failed"].contains(&phase.as_str()),
             waits_for: if waiting.is_empty() { unplaced.unwrap_or_default() } else { waiting },
             code: if is_lost { Some(LOST) } else { code },
@@ -360,7 +370,7 @@ mod tests {
                 "status": status,
             })
         };
-        assert!(is_first(&pod("0", json!({}))) && !is_first(&pod("1", json!({}))));
+        assert!(is_rank_zero(&pod("0", json!({}))) && !is_rank_zero(&pod("1", json!({}))));
         let read = |status: Value| {
             let pod = Pod::read(&pod("0", status));
             assert_eq!(pod.name, "load-0-abcde");

@@ -8,7 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use super::template::fill_tree;
-use super::{KubernetesJob, RankCommand, secret};
+use super::{KubernetesJob, RankCommand, random_secret};
 use crate::LaunchError;
 
 const TEMPLATE: &str = include_str!("templates/kubernetes.json");
@@ -27,8 +27,8 @@ pub(super) struct Manifests {
 
 impl Manifests {
     pub(super) fn new(job: &KubernetesJob, command: &RankCommand) -> Result<Self, LaunchError> {
-        let mut values = values(job);
-        let words = command.words(job.plan.as_ref().map(|_| PLAN));
+        let mut values = template_values(job);
+        let words = command.command_words(job.plan.as_ref().map(|_| PLAN));
         // `$(NAME)` would be filled in by Kubernetes.
         let words: Vec<String> = words.iter().map(|word| word.replace('$', "$$")).collect();
         let keep = job.keep.as_secs().min(i32::MAX.unsigned_abs().into());
@@ -50,7 +50,7 @@ impl Manifests {
             ("cpus".to_owned(), json!(job.cpus.to_string())),
             ("memory".to_owned(), json!(job.memory)),
         ]);
-        let template = template()?;
+        let template = parse_template()?;
         let tree = |name: &str| fill_tree(&template[name], &values);
         let plan = job.plan.is_some().then(|| tree("plan"));
         Ok(Self {
@@ -61,23 +61,23 @@ impl Manifests {
     }
 
     /// A Secret with a new token.
-    pub(super) fn token(job: &KubernetesJob) -> Result<Value, LaunchError> {
-        let token = secret()
+    pub(super) fn token_secret(job: &KubernetesJob) -> Result<Value, LaunchError> {
+        let token = random_secret()
             .map_err(|error| LaunchError::engine(format!("cannot make a token: {error}")))?;
-        let mut values = values(job);
+        let mut values = template_values(job);
         values.insert("token".to_owned(), json!(token));
-        Ok(fill_tree(&template()?["token"], &values))
+        Ok(fill_tree(&parse_template()?["token"], &values))
     }
 }
 
-fn template() -> Result<Value, LaunchError> {
+fn parse_template() -> Result<Value, LaunchError> {
     serde_json::from_str(TEMPLATE).map_err(|error| {
         LaunchError::engine(format!("the generated manifests are not valid JSON: {error}"))
     })
 }
 
 /// What several objects hold.
-fn values(job: &KubernetesJob) -> Map<String, Value> {
+fn template_values(job: &KubernetesJob) -> Map<String, Value> {
     let labels = json!({
         "app.kubernetes.io/name": "goodput",
         "app.kubernetes.io/instance": job.name,
@@ -160,7 +160,7 @@ mod tests {
         let trees = made(&job(), &["run", "http://h", "--rate", "5", "--model", hostile]);
         let words = &trees[2]["spec"]["template"]["spec"]["containers"][0]["args"];
         assert_eq!(words[5], "a\": [\n  - $$(HOME) $$$$ \u{e9}");
-        let text = yaml::documents(&trees);
+        let text = yaml::write_documents(&trees);
         assert!(text.is_ascii());
         assert!(text.contains(r#"a\": [\n\"#) && text.contains(r"\x20 - $$(HOME) $$$$ \xe9"));
     }

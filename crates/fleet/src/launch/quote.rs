@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// A word for a POSIX shell.
-pub(super) fn shell(word: &str) -> String {
+pub(super) fn quote_shell(word: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_bare) {
         return word.to_owned();
@@ -13,16 +13,16 @@ pub(super) fn shell(word: &str) -> String {
 
 /// A string of YAML, in double quotes. All but printable ASCII is escaped, so that nothing depends
 /// on a reader's idea of what may stand there.
-pub(super) fn yaml(text: &str) -> String {
+pub(super) fn quote_yaml(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    text.chars().for_each(|c| yaml_char(&mut out, c));
+    text.chars().for_each(|c| push_yaml_char(&mut out, c));
     out.push('"');
     out
 }
 
 /// The same for a text of several lines, each on a line of its own after `indent` blanks.
-pub(super) fn yaml_lines(text: &str, indent: usize) -> String {
+pub(super) fn quote_yaml_lines(text: &str, indent: usize) -> String {
     let mut out = "\"\\\n".to_owned();
     for line in text.split_inclusive('\n') {
         out.extend(std::iter::repeat_n(' ', indent));
@@ -30,10 +30,10 @@ pub(super) fn yaml_lines(text: &str, indent: usize) -> String {
         let mut chars = line.chars();
         match chars.next() {
             Some(' ') => out.push_str("\\x20"),
-            Some(first) => yaml_char(&mut out, first),
+            Some(first) => push_yaml_char(&mut out, first),
             None => {}
         }
-        chars.for_each(|c| yaml_char(&mut out, c));
+        chars.for_each(|c| push_yaml_char(&mut out, c));
         out.push_str("\\\n");
     }
     out.extend(std::iter::repeat_n(' ', indent));
@@ -41,7 +41,7 @@ pub(super) fn yaml_lines(text: &str, indent: usize) -> String {
     out
 }
 
-fn yaml_char(out: &mut String, c: char) {
+fn push_yaml_char(out: &mut String, c: char) {
     // Writing to a string cannot fail.
     let _ = match (c, u32::from(c)) {
         ('"' | '\\', _) => write!(out, "\\{c}"),
@@ -99,25 +99,25 @@ mod tests {
 
     #[test]
     fn hostile_words_stay_words() {
-        assert_eq!(yaml("a\"\nb: c\\"), r#""a\"\nb: c\\""#);
-        assert_eq!(yaml("\u{85}\u{2028}\u{1f600}\u{7f}"), r#""\x85\u2028\U0001f600\x7f""#);
-        assert_eq!(shell("a b"), "'a b'");
-        assert_eq!(shell("it's $(x)"), r"'it'\''s $(x)'");
-        assert_eq!(shell(""), "''");
-        assert_eq!(shell("http://h:8000/v1"), "http://h:8000/v1");
-        assert_eq!(shell("~x"), "'~x'");
+        assert_eq!(quote_yaml("a\"\nb: c\\"), r#""a\"\nb: c\\""#);
+        assert_eq!(quote_yaml("\u{85}\u{2028}\u{1f600}\u{7f}"), r#""\x85\u2028\U0001f600\x7f""#);
+        assert_eq!(quote_shell("a b"), "'a b'");
+        assert_eq!(quote_shell("it's $(x)"), r"'it'\''s $(x)'");
+        assert_eq!(quote_shell(""), "''");
+        assert_eq!(quote_shell("http://h:8000/v1"), "http://h:8000/v1");
+        assert_eq!(quote_shell("~x"), "'~x'");
     }
 
     proptest! {
         #[test]
         fn yaml_reads_what_was_written(text in prop_oneof!["(?s).{0,40}", "[ \n\ta\"\\\\:#-]{0,12}"]) {
-            prop_assert_eq!(read(&yaml(&text)), Some(text.clone()));
-            prop_assert_eq!(read(&yaml_lines(&text, 4)), Some(text));
+            prop_assert_eq!(read(&quote_yaml(&text)), Some(text.clone()));
+            prop_assert_eq!(read(&quote_yaml_lines(&text, 4)), Some(text));
         }
 
         #[test]
         fn a_shell_reads_what_was_written(text in "[^\0]{0,20}") {
-            let script = format!("printf %s {}", shell(&text));
+            let script = format!("printf %s {}", quote_shell(&text));
             let out = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
             prop_assert_eq!(out.stdout, text.as_bytes());
         }

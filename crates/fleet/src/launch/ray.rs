@@ -14,9 +14,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::follow::Follower;
-use super::template::fill;
+use super::template::fill_template;
 use super::tool::Tool;
-use super::{JobObserver, LOST, RankCommand, StopRequest, secret};
+use super::{JobObserver, LOST, RankCommand, StopRequest, random_secret};
 use crate::LaunchError;
 
 /// The driver, but for what was asked.
@@ -66,7 +66,7 @@ impl RayJob {
     }
 
     /// The driver with what was asked put in: JSON, all but ASCII escaped, in a raw string of Python.
-    pub fn driver(&self, command: &RankCommand) -> String {
+    pub fn driver_script(&self, command: &RankCommand) -> String {
         let asked = json!({
             "address": self.address,
             "ranks": self.ranks,
@@ -74,11 +74,13 @@ impl RayJob {
             "strategy": if self.strict_spread { "STRICT_SPREAD" } else { "SPREAD" },
             "port": self.port,
             "program": self.program,
-            "words": command.words(None),
+            "words": command.command_words(None),
             "plan": self.plan,
             "keys": ["GOODPUT_FLEET_TOKEN", command.key_env],
         });
-        fill(DRIVER, |name| (name == "ASKED").then(|| for_python(&asked.to_string())))
+        fill_template(DRIVER, |name| {
+            (name == "ASKED").then(|| escape_for_python(&asked.to_string()))
+        })
     }
 
     /// Starts the driver and waits for its end; its exit code, unless the user stopped it.
@@ -99,9 +101,9 @@ impl RayJob {
                 let code = status.code().and_then(|code| u8::try_from(code).ok());
                 return Ok(follower.unless_stopped(code.unwrap_or(LOST)));
             }
-            match follower.news() {
+            match follower.new_stop_request() {
                 Some(StopRequest::Stop) => is_to_stop = true,
-                Some(StopRequest::Abort) => signal(&running.child, Signal::INT),
+                Some(StopRequest::Abort) => send_signal(&running.child, Signal::INT),
                 Some(StopRequest::None) | None => pause(LOOK),
             }
             if is_to_stop {
@@ -118,8 +120,8 @@ impl RayJob {
             Some(address) => {
                 let cannot =
                     |error| LaunchError::engine(format!("cannot write the driver: {error}"));
-                let folder = folder(driver).map_err(cannot)?;
-                let id = format!("{}-{}", self.name, &secret().map_err(cannot)?[..12]);
+                let folder = create_driver_folder(driver).map_err(cannot)?;
+                let id = format!("{}-{}", self.name, &random_secret().map_err(cannot)?[..12]);
                 let mut command = RAY.command(&["job", "submit", "--address", address]);
                 command.args(["--submission-id", &id, "--runtime-env-json", PATIENCE]);
                 command.arg("--working-dir").arg(&folder.0).args(["--", "python3", "driver.py"]);
@@ -158,12 +160,12 @@ impl RayDriver {
     fn stop(&self, follower: &Follower<'_>) -> bool {
         let Some(SubmittedJob { address, id, .. }) = &self.job else {
             // The ranks hear it as if it were theirs: once to stop, twice to stop at once.
-            signal(&self.child, Signal::INT);
+            send_signal(&self.child, Signal::INT);
             return true;
         };
         follower
             .note(&format!("ray job stop {id}: the ranks have two minutes to save their results"));
-        let told = RAY.ask(&["job", "stop", "--no-wait", "--address", address, id]);
+        let told = RAY.run(&["job", "stop", "--no-wait", "--address", address, id]);
         if let Err(failed) = &told {
             follower.note(&format!("error: {failed}"));
         }
@@ -181,7 +183,7 @@ impl Drop for JobFolder {
 }
 
 /// A folder of our own with the driver in it.
-fn folder(driver: &str) -> io::Result<JobFolder> {
+fn create_driver_folder(driver: &str) -> io::Result<JobFolder> {
     let path = std::env::temp_dir().join(format!("goodput-ray-{}", std::process::id()));
     // An existing one belongs to another job.
     DirBuilder::new().mode(0o700).create(&path)?;
@@ -190,14 +192,14 @@ fn folder(driver: &str) -> io::Result<JobFolder> {
     Ok(folder)
 }
 
-fn signal(child: &Child, signal: Signal) {
+fn send_signal(child: &Child, signal: Signal) {
     if let Some(process) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process(process, signal);
     }
 }
 
 /// JSON that holds no quote but those of its strings, and nothing but ASCII.
-fn for_python(json: &str) -> String {
+fn escape_for_python(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut units = [0; 2];
     // A quote within a string is `\"` in JSON, and three in a row would end Python's.
@@ -236,7 +238,7 @@ mod tests {
             job: None,
             plan: None,
         };
-        job.driver(&example(words))
+        job.driver_script(&example(words))
     }
 
     fn asked(driver: &str) -> Value {
@@ -261,7 +263,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_word_leaves_its_string(word in "(?s).{0,20}") {
-            let quoted = for_python(&serde_json::json!([word, "", ""]).to_string());
+            let quoted = escape_for_python(&serde_json::json!([word, "", ""]).to_string());
             prop_assert!(!quoted.contains("\"\"\"") && quoted.is_ascii());
             let read: Vec<String> = serde_json::from_str(&quoted).unwrap();
             prop_assert_eq!(&read[0], &word);

@@ -7,10 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 use super::follow::{Follower, Tail};
-use super::template::fill;
+use super::template::fill_template;
 use super::tool::Tool;
 use super::{JobObserver, LOST, RankCommand, StopRequest, quote};
 use crate::LaunchError;
@@ -57,12 +57,12 @@ impl SlurmJob {
 
     /// The script that sbatch reads.
     pub fn script(&self, command: &RankCommand) -> Result<String, LaunchError> {
-        let minutes = self.minutes()?;
-        let options = self.options()?;
-        let program = quote::shell(text(&self.program)?);
+        let minutes = self.time_limit_minutes()?;
+        let options = self.option_lines()?;
+        let program = quote::quote_shell(path_text(&self.program)?);
         let words: Vec<String> =
-            command.words_here().iter().map(|word| quote::shell(word)).collect();
-        Ok(fill(SCRIPT, |name| {
+            command.local_words().iter().map(|word| quote::quote_shell(word)).collect();
+        Ok(fill_template(SCRIPT, |name| {
             Some(match name {
                 "name" => self.name.clone(),
                 "ranks" => self.ranks.to_string(),
@@ -90,7 +90,7 @@ impl SlurmJob {
         observer: &dyn JobObserver,
     ) -> Result<Option<u8>, LaunchError> {
         let mut follower = Follower::new(observer);
-        let said = SBATCH.feed(&["--parsable"], script)?;
+        let said = SBATCH.run_with_input(&["--parsable"], script)?;
         // `12`, or `12;cluster` where there are several.
         let job = said.trim().split(';').next().unwrap_or_default().to_owned();
         if job.is_empty() || !job.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -100,16 +100,17 @@ impl SlurmJob {
             )));
         }
         follower.note(&format!("job {job} is submitted; Ctrl-C stops its ranks"));
-        let end = follow(&self.name, &job, &mut follower)?;
+        let end = follow_job(&self.name, &job, &mut follower)?;
         let name = &self.name;
-        follower.note(&format!("{}; what each rank printed: {name}-{job}-*.out", end.shown()));
-        Ok(follower.unless_stopped(end.code()))
+        follower
+            .note(&format!("{}; what each rank printed: {name}-{job}-*.out", end.display_text()));
+        Ok(follower.unless_stopped(end.exit_code()))
     }
 
     /// Lines of options beyond those that every job has.
-    fn options(&self) -> Result<Vec<String>, LaunchError> {
+    fn option_lines(&self) -> Result<Vec<String>, LaunchError> {
         let named = |flag: &str, value: &Option<String>| {
-            let value = value.as_deref().map(bare).transpose()?;
+            let value = value.as_deref().map(check_bare_name).transpose()?;
             Ok(value.map(|value| format!("--{flag}={value}")))
         };
         let per_node = self.ranks_per_node.map(|ranks| format!("--ntasks-per-node={ranks}"));
@@ -126,7 +127,7 @@ impl SlurmJob {
     }
 
     /// The time limit in minutes, the shortest unit that Slurm takes by itself.
-    fn minutes(&self) -> Result<u64, LaunchError> {
+    fn time_limit_minutes(&self) -> Result<u64, LaunchError> {
         let time = self.time.ok_or_else(|| {
             LaunchError::usage("the duration of this command is not known in advance")
                 .hint("set a time limit for the job, as in --time 2h")
@@ -136,7 +137,7 @@ impl SlurmJob {
 }
 
 /// A name that stands in a line of options as it is.
-fn bare(value: &str) -> Result<&str, LaunchError> {
+fn check_bare_name(value: &str) -> Result<&str, LaunchError> {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,+@".contains(&byte);
     if !value.is_empty() && value.bytes().all(is_fit) {
         return Ok(value);
@@ -144,7 +145,7 @@ fn bare(value: &str) -> Result<&str, LaunchError> {
     Err(LaunchError::usage(format!("`{value}` is not the name of a partition or an account")))
 }
 
-fn text(path: &Path) -> Result<&str, LaunchError> {
+fn path_text(path: &Path) -> Result<&str, LaunchError> {
     let text = path.to_str().filter(|text| !text.contains('\n'));
     text.ok_or_else(|| {
         LaunchError::usage("the program's path is not valid UTF-8").hint("give --program PATH")
@@ -152,7 +153,7 @@ fn text(path: &Path) -> Result<&str, LaunchError> {
 }
 
 /// Waits for the end, printing what rank 0 prints.
-fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, LaunchError> {
+fn follow_job(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, LaunchError> {
     // What the script and srun print, and what rank 0 prints.
     let files = [format!("{name}-{job}.out"), format!("{name}-{job}-0.out")];
     let mut tails = files.map(|file| Tail::new(file.into()));
@@ -173,25 +174,25 @@ fn follow(name: &str, job: &str, follower: &mut Follower<'_>) -> Result<End, Lau
             }
         };
         if let Some(end) = end.as_ref().filter(|end| end.state != known) {
-            follower.note(&format!("job {job}: {}", plain(&end.state)));
+            follower.note(&format!("job {job}: {}", escape_control(&end.state)));
             known.clone_from(&end.state);
         }
         for tail in &mut tails {
-            follower.pass_on(tail)?;
+            follower.print_new(tail)?;
         }
         if let Some(end) = end.filter(End::is_over) {
             return Ok(end);
         }
-        match follower.rest() {
+        match follower.pause() {
             None | Some(StopRequest::None) => {}
             // A waiting job has no process to signal, and would run later.
             Some(StopRequest::Stop) if is_running(job) => {
                 follower.note(&format!("scancel --signal=INT {job}: the ranks save their results"));
-                cancel(follower, &["--signal=INT", job]);
+                cancel_job(follower, &["--signal=INT", job]);
             }
             Some(StopRequest::Stop | StopRequest::Abort) => {
                 follower.note(&format!("scancel {job}: the job is canceled"));
-                cancel(follower, &[job]);
+                cancel_job(follower, &[job]);
             }
         }
     }
@@ -203,8 +204,8 @@ fn is_running(job: &str) -> bool {
 }
 
 /// Asks for the end; where that fails, it is said, and the user may ask again.
-fn cancel(follower: &Follower<'_>, words: &[&str]) {
-    if let Err(failed) = SCANCEL.ask(words) {
+fn cancel_job(follower: &Follower<'_>, words: &[&str]) {
+    if let Err(failed) = SCANCEL.run(words) {
         follower.note(&format!("error: {failed}"));
     }
 }
@@ -220,23 +221,23 @@ struct End {
 /// Where it stands: by the controller, which forgets a job some minutes after its end, then by the
 /// accounting.
 fn job_end(job: &str) -> Result<Option<End>, LaunchError> {
-    let told = SCONTROL.ask(&["show", "job", "-o", job]);
-    if let Some(end) = told.as_deref().ok().and_then(End::of_scontrol) {
+    let told = SCONTROL.run(&["show", "job", "-o", job]);
+    if let Some(end) = told.as_deref().ok().and_then(End::from_scontrol) {
         return Ok(Some(end));
     }
-    let kept = SACCT.ask(&["-j", job, "-n", "-P", "-X", "-o", "State,ExitCode"])?;
-    Ok(End::of_sacct(&kept))
+    let kept = SACCT.run(&["-j", job, "-n", "-P", "-X", "-o", "State,ExitCode"])?;
+    Ok(End::from_sacct(&kept))
 }
 
 impl End {
     /// From a line of `scontrol show job -o`.
-    fn of_scontrol(line: &str) -> Option<Self> {
+    fn from_scontrol(line: &str) -> Option<Self> {
         let value = |name: &str| line.split_whitespace().find_map(|word| word.strip_prefix(name));
         Self::new(value("JobState=")?, value("ExitCode=")?)
     }
 
     /// From a line `FAILED|4:0`.
-    fn of_sacct(line: &str) -> Option<Self> {
+    fn from_sacct(line: &str) -> Option<Self> {
         let (state, code) = line.lines().next()?.split_once('|')?;
         // `CANCELLED by 1000`
         Self::new(state.split_whitespace().next()?, code)
@@ -270,7 +271,7 @@ impl End {
     }
 
     /// The exit code that says the same.
-    fn code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match (self.code, self.signal) {
             (0, 0) if self.state == "COMPLETED" => 0,
             // Out of time, cancelled, a node lost: nothing of it is in the code.
@@ -280,8 +281,8 @@ impl End {
         }
     }
 
-    fn shown(&self) -> String {
-        let (state, code, signal) = (plain(&self.state), self.code, self.signal);
+    fn display_text(&self) -> String {
+        let (state, code, signal) = (escape_control(&self.state), self.code, self.signal);
         let by = if signal > 0 { format!(", signal {signal}") } else { String::new() };
         format!("the job ended: {state}, exit code {code}{by}")
     }
@@ -371,18 +372,18 @@ mod tests {
     fn ends_are_understood() {
         let line = "JobId=7 JobName=x JobState=FAILED Reason=NonZeroExitCode ExitCode=4:0 X=1";
         let table = [
-            (End::of_scontrol(line), true, 4),
-            (End::of_scontrol("JobState=RUNNING ExitCode=0:0"), false, 1),
-            (End::of_scontrol("JobState=COMPLETED ExitCode=0:0"), true, 0),
-            (End::of_scontrol("JobState=TIMEOUT ExitCode=0:0"), true, 1),
-            (End::of_sacct("CANCELLED by 1000|0:15\n"), true, 143),
-            (End::of_sacct("COMPLETED|0:0\nCOMPLETED|0:0\n"), true, 0),
+            (End::from_scontrol(line), true, 4),
+            (End::from_scontrol("JobState=RUNNING ExitCode=0:0"), false, 1),
+            (End::from_scontrol("JobState=COMPLETED ExitCode=0:0"), true, 0),
+            (End::from_scontrol("JobState=TIMEOUT ExitCode=0:0"), true, 1),
+            (End::from_sacct("CANCELLED by 1000|0:15\n"), true, 143),
+            (End::from_sacct("COMPLETED|0:0\nCOMPLETED|0:0\n"), true, 0),
         ];
         for (end, is_over, code) in table {
             let end = end.unwrap();
-            assert_eq!((end.is_over(), end.code()), (is_over, code), "{end:?}");
+            assert_eq!((end.is_over(), end.exit_code()), (is_over, code), "{end:?}");
         }
-        assert_eq!(End::of_scontrol("slurm_load_jobs error"), None);
-        assert_eq!(End::of_sacct(""), None);
+        assert_eq!(End::from_scontrol("slurm_load_jobs error"), None);
+        assert_eq!(End::from_sacct(""), None);
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// Puts values in once, from left to right: what looks like a name inside a value stays as it is.
-pub(super) fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
+pub(super) fn fill_template(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some((before, after)) = rest.split_once('@') {
@@ -27,9 +27,9 @@ pub(super) fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> St
 pub(super) fn fill_tree(tree: &Value, values: &Map<String, Value>) -> Value {
     let value = |name: &str| values.get(name).unwrap_or(&Value::Null);
     match tree {
-        Value::String(text) => match whole(text) {
+        Value::String(text) => match whole_placeholder(text) {
             Some(name) => value(name).clone(),
-            None => Value::String(fill(text, |name| match values.get(name)? {
+            None => Value::String(fill_template(text, |name| match values.get(name)? {
                 Value::String(text) => Some(text.clone()),
                 other => Some(other.to_string()),
             })),
@@ -52,7 +52,7 @@ pub(super) fn fill_tree(tree: &Value, values: &Map<String, Value>) -> Value {
 }
 
 /// The name, where the text is nothing but one.
-fn whole(text: &str) -> Option<&str> {
+fn whole_placeholder(text: &str) -> Option<&str> {
     let name = text.strip_prefix('@')?.strip_suffix('@')?;
     (!name.is_empty() && !name.contains('@')).then_some(name)
 }
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn values_are_put_in_once() {
         let value = |name: &str| (name == "a").then(|| "@b@ @a@".to_owned());
-        assert_eq!(fill("x@a@y @b@ me@host @a@", value), "x@b@ @a@y @b@ me@host @b@ @a@");
+        assert_eq!(fill_template("x@a@y @b@ me@host @a@", value), "x@b@ @a@y @b@ me@host @b@ @a@");
     }
 
     #[test]

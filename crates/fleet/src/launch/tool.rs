@@ -27,29 +27,29 @@ impl Tool {
     }
 
     /// What it answers, where it succeeds.
-    pub(super) fn ask(&self, words: &[&str]) -> Result<String, LaunchError> {
-        let output = self.command(words).output().map_err(|error| self.lost(&error))?;
-        self.answer(words, &output)
+    pub(super) fn run(&self, words: &[&str]) -> Result<String, LaunchError> {
+        let output = self.command(words).output().map_err(|error| self.missing_error(&error))?;
+        self.check_output(words, &output)
     }
 
     /// The same, with a text on its stdin.
-    pub(super) fn feed(&self, words: &[&str], text: &str) -> Result<String, LaunchError> {
+    pub(super) fn run_with_input(&self, words: &[&str], text: &str) -> Result<String, LaunchError> {
         let mut command = self.command(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| self.lost(&error))?;
+        let mut child = command.spawn().map_err(|error| self.missing_error(&error))?;
         // One that does not read says why by its status.
         if let Some(mut stdin) = child.stdin.take() {
             let _ = stdin.write_all(text.as_bytes());
         }
-        let output = child.wait_with_output().map_err(|error| self.lost(&error))?;
-        self.answer(words, &output)
+        let output = child.wait_with_output().map_err(|error| self.missing_error(&error))?;
+        self.check_output(words, &output)
     }
 
-    pub(super) fn lost(&self, error: &io::Error) -> LaunchError {
+    pub(super) fn missing_error(&self, error: &io::Error) -> LaunchError {
         LaunchError::engine(format!("cannot run `{}`: {error}", self.name)).hint(self.hint)
     }
 
-    fn answer(&self, words: &[&str], output: &Output) -> Result<String, LaunchError> {
+    fn check_output(&self, words: &[&str], output: &Output) -> Result<String, LaunchError> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         if output.status.success() {
             return Ok(text(&output.stdout));

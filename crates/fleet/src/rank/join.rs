@@ -81,7 +81,7 @@ impl From<FrameError> for Tried {
 
 /// Looks for rank 0 on a thread of its own, which then speaks with it: whatever a name, a network or
 /// who listens there may take, the caller is asked all the time.
-pub(super) fn join(
+pub(super) fn join_fleet(
     address: &str,
     settings: &RankSettings,
     mut look: impl FnMut(&str) -> bool,
@@ -89,7 +89,7 @@ pub(super) fn join(
     let (news, heard) = channel();
     let (at, own) = (address.to_owned(), settings.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let speak = move || speak(&runtime, &at, &own, &news);
+    let speak = move || run_link(&runtime, &at, &own, &news);
     let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(speak)?;
     let mut why = "no answer yet".to_owned();
     loop {
@@ -112,7 +112,7 @@ pub(super) fn join(
 }
 
 /// The thread of a rank: tries until rank 0 accepts it, or the caller gives up.
-fn speak(
+fn run_link(
     runtime: &Runtime,
     address: &str,
     settings: &RankSettings,
@@ -120,7 +120,7 @@ fn speak(
 ) {
     let mut again = AGAIN.0;
     loop {
-        let tried = match enter(runtime, address, settings) {
+        let tried = match connect_once(runtime, address, settings) {
             Ok((stream, fleet, silence)) => {
                 let (control, said) = mpsc::channel(QUEUE);
                 let (files, pieces) = mpsc::channel(PIECES);
@@ -133,7 +133,7 @@ fn speak(
                     control: control.downgrade(),
                 };
                 if news.send(Ok(Entered { shared, fleet, control, files })).is_ok() {
-                    runtime.block_on(link::run(line, stream, (said, pieces)));
+                    runtime.block_on(link::run_link(line, stream, (said, pieces)));
                 }
                 return;
             }
@@ -152,7 +152,11 @@ fn speak(
 type Welcomed = (Stream, String, Nanos);
 
 /// One try, at each address that the name has.
-fn enter(runtime: &Runtime, address: &str, settings: &RankSettings) -> Result<Welcomed, Tried> {
+fn connect_once(
+    runtime: &Runtime,
+    address: &str,
+    settings: &RankSettings,
+) -> Result<Welcomed, Tried> {
     let mut failed = Tried::Again("the name has no address".to_owned());
     let found = address.to_socket_addrs().map_err(|error| match error.kind() {
         // Not a name with a port: it will never be one.
@@ -166,7 +170,7 @@ fn enter(runtime: &Runtime, address: &str, settings: &RankSettings) -> Result<We
         if settings.token.is_none() && !address.ip().to_canonical().is_loopback() {
             return Err(Tried::Never(FleetError::TokenRequired(address)));
         }
-        match runtime.block_on(enter_at(address, settings)) {
+        match runtime.block_on(connect_at(address, settings)) {
             Err(Tried::Again(why)) => failed = Tried::Again(why),
             outcome => return outcome,
         }
@@ -174,7 +178,7 @@ fn enter(runtime: &Runtime, address: &str, settings: &RankSettings) -> Result<We
     Err(failed)
 }
 
-async fn enter_at(address: SocketAddr, settings: &RankSettings) -> Result<Welcomed, Tried> {
+async fn connect_at(address: SocketAddr, settings: &RankSettings) -> Result<Welcomed, Tried> {
     let late = |_| Tried::Again("no answer in time".to_owned());
     let connecting = tokio::time::timeout(CONNECTING, TcpStream::connect(address));
     let stream = connecting.await.map_err(late)??;
@@ -183,10 +187,10 @@ async fn enter_at(address: SocketAddr, settings: &RankSettings) -> Result<Welcom
     let (rank, of) = (settings.shard.index(), settings.shard.count());
     let hello = Hello { rank, of, host: settings.host.clone() };
     let proving = async {
-        let token = settings.token.clone().unwrap_or_else(Token::none);
+        let token = settings.token.clone().unwrap_or_else(Token::public);
         let mut channel = Channel::connect(stream).await?;
         channel.join(&token, &settings.version, &hello).await?;
-        match frame::hear(&mut channel.stream, LARGEST_MESSAGE).await? {
+        match frame::read_message(&mut channel.stream, LARGEST_MESSAGE).await? {
             ToRank::Welcome { fleet, silence } => {
                 Ok((channel.stream, fleet, silence.clamp(SILENCE.0, SILENCE.1)))
             }

@@ -11,10 +11,10 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 use tokio_rustls::TlsStream;
 
-use super::{Start, message};
-use crate::coordinator::beat_of;
+use super::{Start, encode_message};
+use crate::coordinator::beat_interval;
 use crate::frame::{self, FrameError, FrameKind, LARGEST_MESSAGE};
-use crate::message::{ToCoordinator, ToRank, short};
+use crate::message::{ToCoordinator, ToRank, clip_text};
 use crate::{Clocks, Order, Totals};
 
 /// How long the farewell may take.
@@ -46,7 +46,7 @@ pub(super) struct RankInbox {
 
 impl RankInbox {
     /// Whether the order of this number begins.
-    pub(super) fn start(&self, number: u64) -> Start {
+    pub(super) fn start_of(&self, number: u64) -> Start {
         match (self.go, self.off, &self.order, &self.lost) {
             (Some((of, at, clock)), ..) if of == number => Start::At { at, clock },
             (_, Some(off), ..) if off >= number => Start::Missed,
@@ -81,7 +81,7 @@ impl RankShared {
     }
 
     /// Looks at what was heard.
-    pub(super) fn look<T>(&self, look: impl FnOnce(&mut RankInbox) -> T) -> T {
+    pub(super) fn with_inbox<T>(&self, look: impl FnOnce(&mut RankInbox) -> T) -> T {
         look(&mut self.lock())
     }
 
@@ -92,7 +92,7 @@ impl RankShared {
         drop(self.changed.wait_timeout(self.lock(), left));
     }
 
-    pub(super) fn report(&self, number: u64, totals: Totals) {
+    pub(super) fn queue_totals(&self, number: u64, totals: Totals) {
         *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = Some((number, totals));
     }
 
@@ -101,7 +101,7 @@ impl RankShared {
         noted.load(Ordering::Acquire) > self.number.load(Ordering::Acquire)
     }
 
-    fn lose(&self, why: String) {
+    fn mark_lost(&self, why: String) {
         let mut heard = self.lock();
         heard.lost.get_or_insert(why);
         if !heard.has_ended {
@@ -128,23 +128,23 @@ pub(super) type Queues = (mpsc::Receiver<Out>, mpsc::Receiver<Out>);
 /// Speaks with rank 0 until it is lost, or the rank leaves. What ends it is asked first, and files
 /// that wait to be sent last: who always has something to do takes all that the runtime lets a task do
 /// at a time.
-pub(super) async fn run(line: LinkThread, stream: Stream, queues: Queues) {
+pub(super) async fn run_link(line: LinkThread, stream: Stream, queues: Queues) {
     let (reader, writer) = tokio::io::split(stream);
     line.shared.lock().at = now();
     let why = tokio::select! {
         biased;
-        () = line.farewell() => "this rank has left".to_owned(),
-        why = line.watch() => why,
-        why = line.listen(reader) => why,
-        why = line.talk(writer, queues) => why,
+        () = line.wait_for_farewell() => "this rank has left".to_owned(),
+        why = line.watch_silence() => why,
+        why = line.read_messages(reader) => why,
+        why = line.send_queued(writer, queues) => why,
     };
-    line.shared.lose(why);
+    line.shared.mark_lost(why);
 }
 
 impl LinkThread {
-    async fn listen(&self, mut from: ReadHalf<Stream>) -> String {
+    async fn read_messages(&self, mut from: ReadHalf<Stream>) -> String {
         loop {
-            let said = match frame::read(&mut from, LARGEST_MESSAGE).await {
+            let said = match frame::read_frame(&mut from, LARGEST_MESSAGE).await {
                 Ok((FrameKind::Message, said)) => said,
                 Ok((FrameKind::Piece, _)) => return FrameError::Garbage.to_string(),
                 Err(error) => return error.to_string(),
@@ -154,11 +154,11 @@ impl LinkThread {
             let Ok(message) = serde_json::from_slice(&said) else {
                 return FrameError::Garbage.to_string();
             };
-            self.hear(message, clocks);
+            self.handle_message(message, clocks);
         }
     }
 
-    fn hear(&self, message: ToRank, clocks: (Nanos, Nanos)) {
+    fn handle_message(&self, message: ToRank, clocks: (Nanos, Nanos)) {
         let shared = &self.shared;
         let mut heard = shared.lock();
         heard.at = now();
@@ -166,7 +166,7 @@ impl LinkThread {
             ToRank::Ping { id } => {
                 drop(heard);
                 let (mono, wall) = clocks;
-                return self.answer(&ToCoordinator::Pong { id, mono, wall });
+                return self.send_answer(&ToCoordinator::Pong { id, mono, wall });
             }
             ToRank::Beat | ToRank::Welcome { .. } | ToRank::Refused(_) => return,
             ToRank::Clock(clock) => heard.clock = Some(clock),
@@ -184,7 +184,7 @@ impl LinkThread {
             }
             ToRank::Take { number } => heard.take = Some(number),
             ToRank::Taken { number, refused } => {
-                heard.taken = Some((number, refused.map(|why| short(&why, WORDS))));
+                heard.taken = Some((number, refused.map(|why| clip_text(&why, WORDS))));
             }
             ToRank::End => heard.has_ended = true,
         }
@@ -192,16 +192,20 @@ impl LinkThread {
         shared.changed.notify_all();
     }
 
-    fn answer(&self, what: &ToCoordinator) {
-        if let (Some(control), Ok(out)) = (self.control.upgrade(), message(what)) {
+    fn send_answer(&self, what: &ToCoordinator) {
+        if let (Some(control), Ok(out)) = (self.control.upgrade(), encode_message(what)) {
             // Where the queue is full the message could not be read in time.
             let _ = control.try_send(out);
         }
     }
 
     /// Sends what waits: answers and words first, files last.
-    async fn talk(&self, mut to: WriteHalf<Stream>, (mut control, mut files): Queues) -> String {
-        let mut beat = tokio::time::interval(beat_of(self.silence).into());
+    async fn send_queued(
+        &self,
+        mut to: WriteHalf<Stream>,
+        (mut control, mut files): Queues,
+    ) -> String {
+        let mut beat = tokio::time::interval(beat_interval(self.silence).into());
         beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut beats = 0u32;
         loop {
@@ -214,13 +218,13 @@ impl LinkThread {
                 _ = beat.tick() => {
                     beats = beats.wrapping_add(1);
                     // What was counted is a sign of life too.
-                    let totals = if beats.is_multiple_of(self.every) { self.totals() } else { None };
-                    totals.or_else(|| message(&ToCoordinator::Beat).ok())
+                    let totals = if beats.is_multiple_of(self.every) { self.take_totals() } else { None };
+                    totals.or_else(|| encode_message(&ToCoordinator::Beat).ok())
                 }
                 Some(out) = files.recv() => Some(out),
             };
             if let Some((kind, said)) = out
-                && let Err(error) = frame::write(&mut to, kind, &said).await
+                && let Err(error) = frame::write_frame(&mut to, kind, &said).await
             {
                 return format!("the connection failed: {error}");
             }
@@ -233,20 +237,20 @@ impl LinkThread {
     }
 
     /// Ends when the rank has left and was given time to say so.
-    async fn farewell(&self) {
+    async fn wait_for_farewell(&self) {
         self.shared.leaves.notified().await;
         tokio::time::sleep(FAREWELL).await;
     }
 
-    fn totals(&self) -> Option<Out> {
+    fn take_totals(&self) -> Option<Out> {
         let totals = self.shared.totals.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (number, totals) = totals?;
-        message(&ToCoordinator::Totals { number, totals: Box::new(totals) }).ok()
+        encode_message(&ToCoordinator::Totals { number, totals: Box::new(totals) }).ok()
     }
 
     /// Ends when rank 0 was not heard for too long.
-    async fn watch(&self) -> String {
-        let beat = beat_of(self.silence);
+    async fn watch_silence(&self) -> String {
+        let beat = beat_interval(self.silence);
         let mut before = now();
         loop {
             tokio::time::sleep(beat.into()).await;

@@ -153,18 +153,18 @@ fn a_man_in_the_middle_is_refused() {
     let joining = std::thread::spawn(move || join(address, &settings(1, 2)));
     let seen = runtime.block_on(async move {
         let (near, _) = listener.accept().await.unwrap();
-        let near = Channel::accept(near, &channel::server().unwrap()).await.unwrap();
+        let near = Channel::accept(near, &channel::server_config().unwrap()).await.unwrap();
         let far = tokio::net::TcpStream::connect(target).await.unwrap();
         let far = Channel::connect(far).await.unwrap();
         let (mut near, mut far) = (near.stream, far.stream);
         let mut seen = Vec::new();
         for _ in 0..2 {
-            let (kind, said) = frame::read(&mut near, LARGEST_MESSAGE).await.unwrap();
-            frame::write(&mut far, kind, &said).await.unwrap();
+            let (kind, said) = frame::read_frame(&mut near, LARGEST_MESSAGE).await.unwrap();
+            frame::write_frame(&mut far, kind, &said).await.unwrap();
             seen.extend(said);
         }
-        let (kind, said) = frame::read(&mut far, LARGEST_MESSAGE).await.unwrap();
-        frame::write(&mut near, kind, &said).await.unwrap();
+        let (kind, said) = frame::read_frame(&mut far, LARGEST_MESSAGE).await.unwrap();
+        frame::write_frame(&mut near, kind, &said).await.unwrap();
         seen
     });
     let refused = joining.join().unwrap().unwrap_err();
@@ -184,12 +184,13 @@ fn who_poses_as_rank_0_is_an_impostor() {
     let joining = std::thread::spawn(move || join(address, &settings(1, 2)));
     runtime.block_on(async {
         let (stream, _) = listener.accept().await.unwrap();
-        let mut channel = Channel::accept(stream, &channel::server().unwrap()).await.unwrap();
+        let mut channel =
+            Channel::accept(stream, &channel::server_config().unwrap()).await.unwrap();
         for _ in 0..2 {
-            frame::read(&mut channel.stream, LARGEST_MESSAGE).await.unwrap();
+            frame::read_frame(&mut channel.stream, LARGEST_MESSAGE).await.unwrap();
         }
-        frame::say(&mut channel.stream, &HelloAnswer::Proof([7; 32])).await.unwrap();
-        let rest = frame::read(&mut channel.stream, LARGEST_MESSAGE).await;
+        frame::write_message(&mut channel.stream, &HelloAnswer::Proof([7; 32])).await.unwrap();
+        let rest = frame::read_frame(&mut channel.stream, LARGEST_MESSAGE).await;
         assert!(rest.is_err(), "{rest:?}");
     });
     assert!(matches!(joining.join().unwrap(), Err(FleetError::Impostor)));

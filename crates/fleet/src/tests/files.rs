@@ -53,7 +53,7 @@ fn folders_arrive_whole() {
     until("two", || {
         coordinator.ranks().iter().filter(|it| it.phase != RankPhase::Preparing).count() == 2
     });
-    coordinator.go(Nanos::ZERO);
+    coordinator.announce_start(Nanos::ZERO);
     let folders = [folder(1_000_000), folder(0)];
     let given: Vec<_> = ranks.iter().zip(&folders).map(|(it, from)| (it, from.path())).collect();
     let (got, told) = hand_over(&coordinator, &given, into.path());
@@ -76,7 +76,7 @@ fn a_listener_reads_nothing() {
     let rank = join(relay.address, &settings(1, 2)).unwrap();
     let plan = "url = \"http://engine.example\"\nmodel = \"a-model\"".to_owned();
     begin(&coordinator, &[&rank], Order { plan, ..run(1) });
-    rank.done("a line for people").unwrap();
+    rank.report_done("a line for people").unwrap();
     let from = folder(0);
     fs::write(from.path().join("text.jsonl"), "what a user asked").unwrap();
     let (got, told) = hand_over(&coordinator, &[(&rank, from.path())], into.path());
@@ -170,9 +170,9 @@ fn who_fails_after_the_start_is_not_waited_for() {
     let (coordinator, into) = (lead(4), tempfile::tempdir().unwrap());
     let ranks: Vec<_> = (1..4).map(|rank| joined(&coordinator, rank, 4)).collect();
     begin(&coordinator, &ranks.iter().collect::<Vec<_>>(), run(1));
-    ranks[0].refuse("the disk is full").unwrap();
+    ranks[0].report_refusal("the disk is full").unwrap();
     // Another has measured all, and its folder is gone.
-    ranks[1].done("").unwrap();
+    ranks[1].report_done("").unwrap();
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(ranks[1].upload(empty.path(), LONG, || true), Err(FleetError::Upload(_))));
     let from = folder(10);
@@ -199,9 +199,9 @@ fn of_every_rank_is_known_whether_it_began_and_was_lost() {
     until("three", || {
         coordinator.ranks().iter().filter(|it| it.phase == RankPhase::Ready).count() == 3
     });
-    assert_eq!(coordinator.go(Nanos::ZERO).ranks, [1, 2, 3]);
+    assert_eq!(coordinator.announce_start(Nanos::ZERO).ranks, [1, 2, 3]);
     // The first is done and has left, the second has died and is there again, the third died for good.
-    ranks[0].done("").unwrap();
+    ranks[0].report_done("").unwrap();
     until("the end", || state_of(&coordinator, 1).phase == RankPhase::Done);
     ranks.drain(..3);
     until("their loss", || coordinator.ranks()[..3].iter().all(|it| !it.is_there));

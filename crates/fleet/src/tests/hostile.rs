@@ -51,7 +51,7 @@ impl Rogue {
         }
         until("its word", || state_of(coordinator, 1).phase == RankPhase::Ready);
         std::thread::scope(|scope| {
-            let go = scope.spawn(|| coordinator.go(Nanos::ZERO));
+            let go = scope.spawn(|| coordinator.announce_start(Nanos::ZERO));
             self.answer(|it| matches!(it, ToRank::Go { .. }));
             assert_eq!(go.join().unwrap().ranks, [1]);
         });
@@ -59,7 +59,7 @@ impl Rogue {
 
     fn send(&mut self, kind: FrameKind, said: &[u8]) {
         // Rank 0 may have closed.
-        let _ = self.runtime.block_on(frame::write(&mut self.stream, kind, said));
+        let _ = self.runtime.block_on(frame::write_frame(&mut self.stream, kind, said));
     }
 
     fn say(&mut self, what: &ToCoordinator) {
@@ -81,7 +81,7 @@ impl Rogue {
     /// The next message of a kind.
     fn hear(&mut self, is_it: impl Fn(&ToRank) -> bool) -> ToRank {
         loop {
-            let heard = frame::hear(&mut self.stream, LARGEST_MESSAGE);
+            let heard = frame::read_message(&mut self.stream, LARGEST_MESSAGE);
             let message = self.runtime.block_on(heard).unwrap();
             if is_it(&message) {
                 return message;
@@ -232,10 +232,10 @@ fn a_peer_that_does_not_read_is_lost_and_delays_no_other() {
 /// The next rank that comes, let in as rank 0 does it.
 async fn admitted(listener: &TcpListener) -> TlsStream<TcpStream> {
     let (stream, _) = listener.accept().await.unwrap();
-    let mut channel = Channel::accept(stream, &channel::server().unwrap()).await.unwrap();
-    channel.admit(&token(), "1.0.0").await.unwrap();
+    let mut channel = Channel::accept(stream, &channel::server_config().unwrap()).await.unwrap();
+    channel.admit_rank(&token(), "1.0.0").await.unwrap();
     let welcome = ToRank::Welcome { fleet: String::new(), silence: Nanos(u64::MAX) };
-    frame::say(&mut channel.stream, &welcome).await.unwrap();
+    frame::write_message(&mut channel.stream, &welcome).await.unwrap();
     channel.stream
 }
 
@@ -267,23 +267,23 @@ fn an_offer_does_not_overtake_the_files_before_it() {
         });
         runtime.block_on(async {
             let mut stream = admitted(&listener).await;
-            frame::say(&mut stream, &ToRank::Order(point(1))).await.unwrap();
+            frame::write_message(&mut stream, &ToRank::Order(point(1))).await.unwrap();
             while !matches!(
-                frame::hear(&mut stream, LARGEST_MESSAGE).await.unwrap(),
+                frame::read_message(&mut stream, LARGEST_MESSAGE).await.unwrap(),
                 ToCoordinator::Offer { .. }
             ) {}
-            frame::say(&mut stream, &ToRank::Take { number: 1 }).await.unwrap();
+            frame::write_message(&mut stream, &ToRank::Take { number: 1 }).await.unwrap();
             // Nothing is read until the next offer waits to be sent.
             let (breath, deadline) = (std::time::Duration::from_millis(10), soon());
             while !has_given_up.load(Ordering::SeqCst) {
                 assert!(now() < deadline);
                 tokio::time::sleep(breath).await;
             }
-            frame::say(&mut stream, &ToRank::Order(point(2))).await.unwrap();
+            frame::write_message(&mut stream, &ToRank::Order(point(2))).await.unwrap();
             tokio::time::sleep(30 * breath).await;
             let mut offers = vec![1];
             loop {
-                match frame::read(&mut stream, LARGEST_MESSAGE).await.unwrap() {
+                match frame::read_frame(&mut stream, LARGEST_MESSAGE).await.unwrap() {
                     (FrameKind::Piece, _) => {
                         assert_eq!(offers, [1], "a piece came after the next offer");
                     }
@@ -339,12 +339,12 @@ fn a_coordinator_that_breaks_the_rules_is_lost() {
         let joining = std::thread::spawn(move || join(address, &settings(1, 2)).unwrap());
         let _stream = runtime.block_on(async {
             let mut stream = admitted(&listener).await;
-            frame::write(&mut stream, kind, said).await.unwrap();
+            frame::write_frame(&mut stream, kind, said).await.unwrap();
             stream
         });
         let rank = joining.join().unwrap();
         let why = "received data of a different protocol".to_owned();
-        assert_eq!(rank.next(LONG), NextOrder::Lost(why));
+        assert_eq!(rank.next_order(LONG), NextOrder::Lost(why));
     }
 }
 
@@ -375,7 +375,7 @@ fn a_rank_leaves_a_coordinator_that_never_stops() {
     let coordinator = std::thread::spawn(move || {
         runtime.block_on(async {
             let mut stream = admitted(&listener).await;
-            frame::say(&mut stream, &ToRank::Order(run(1))).await.unwrap();
+            frame::write_message(&mut stream, &ToRank::Order(run(1))).await.unwrap();
             flood(stream, &ToRank::Beat).await;
         });
     });
@@ -397,11 +397,11 @@ fn a_rank_that_never_stops_delays_no_other() {
     coordinator.prepare(run(1)).unwrap();
     make_ready(&second);
     until("its word", || state_of(&coordinator, 2).phase == RankPhase::Ready);
-    let go = coordinator.go(Nanos::ZERO);
+    let go = coordinator.announce_start(Nanos::ZERO);
     assert_eq!(go.ranks, [2]);
-    assert!(matches!(second.wait_go(LONG), Start::At { .. }));
+    assert!(matches!(second.wait_for_start(LONG), Start::At { .. }));
     let begin = now();
-    coordinator.end();
+    coordinator.announce_end();
     drop(coordinator);
     assert!(now() - begin < Nanos::from_millis(10_000));
     flooding.join().unwrap();

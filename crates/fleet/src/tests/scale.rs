@@ -27,7 +27,7 @@ async fn light(address: SocketAddr, rank: u32, of: u32, totals: Totals) -> Optio
     let (mut from, mut to) = tokio::io::split(channel.stream);
     let mut beats = 0;
     loop {
-        let answer = match frame::hear(&mut from, LARGEST_MESSAGE).await.ok()? {
+        let answer = match frame::read_message(&mut from, LARGEST_MESSAGE).await.ok()? {
             ToRank::Ping { id } => ToCoordinator::Pong { id, mono: now(), wall: now() },
             ToRank::Order(order) => ToCoordinator::Ready { number: order.number },
             ToRank::Beat => {
@@ -45,7 +45,7 @@ async fn light(address: SocketAddr, rank: u32, of: u32, totals: Totals) -> Optio
             }
             _ => continue,
         };
-        frame::say(&mut to, &answer).await.ok()?;
+        frame::write_message(&mut to, &answer).await.ok()?;
     }
 }
 
@@ -88,7 +88,7 @@ fn look(of: u32) {
     coordinator.wait_ready(soon(), || true);
     let ready = now() - begin - joined;
     let before = now();
-    let go = coordinator.go(Nanos::ZERO);
+    let go = coordinator.announce_start(Nanos::ZERO);
     let states = coordinator.ranks();
     let odd = states.iter().find(|rank| !matches!(rank.phase, RankPhase::Running));
     assert_eq!(go.ranks.len(), of as usize - 1, "{odd:?}");
@@ -108,7 +108,7 @@ fn look(of: u32) {
         errors[errors.len() / 2],
         errors[errors.len() - 1]
     );
-    coordinator.end();
+    coordinator.announce_end();
     ranks.join().unwrap();
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use goodput_model::{Api, ConnectionPolicy, Exchange, Http};
 use goodput_wire::{
-    Client, Endpoint, EndpointSettings, PagePlace, Tokenizing, facts_pages, list_models,
+    Client, Endpoint, EndpointSettings, PagePlace, Tokenizing, fetch_facts_pages, list_models,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -41,41 +41,41 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
         FuzzTarget {
             name: "client-http1",
-            seeds: wire::heads,
+            seeds: wire::head_seeds,
             words: &wire::EVENTS,
-            check: |case| drive(case, Http::Http1, Ask::Stream),
+            check: |case| drive_client(case, Http::Http1, Ask::Stream),
             limits: LIMITS,
             short: SHORT,
         },
         FuzzTarget {
             name: "client-http2",
-            seeds: frames,
+            seeds: frame_seeds,
             words: &["data: ", "\n\n", "200", "content-type", "\0\0\0\x04\u{1}\0\0\0\0"],
-            check: |case| drive(case, Http::Http2, Ask::Stream),
+            check: |case| drive_client(case, Http::Http2, Ask::Stream),
             limits: LIMITS,
             short: SHORT,
         },
         FuzzTarget {
             name: "client-models",
-            seeds: answers,
+            seeds: answer_seeds,
             words: &["\"data\":", "\"id\":", "\"max_model_len\":"],
-            check: |case| drive(case, Http::Http1, Ask::Models),
+            check: |case| drive_client(case, Http::Http1, Ask::Models),
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "client-tokenize",
-            seeds: answers,
+            seeds: answer_seeds,
             words: &["\"count\":", "\"tokens\":[", "\"max_model_len\":"],
-            check: |case| drive(case, Http::Http1, Ask::Tokens),
+            check: |case| drive_client(case, Http::Http1, Ask::Tokens),
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "client-pages",
-            seeds: answers,
+            seeds: answer_seeds,
             words: &["\"version\":", "{", "}"],
-            check: |case| drive(case, Http::Http1, Ask::Pages),
+            check: |case| drive_client(case, Http::Http1, Ask::Pages),
             limits: LIMITS,
             short: SHORT,
         },
@@ -117,13 +117,13 @@ impl ThreadClient {
     }
 }
 
-fn drive(case: &ParserInput<'_>, http: Http, ask: Ask) -> Result<(), String> {
+fn drive_client(case: &ParserInput<'_>, http: Http, ask: Ask) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("cannot use the loopback interface: {error}");
     let place = PLACE.take().filter(|place| place.used < INPUTS_PER_ADDRESS);
     let mut place = place.map_or_else(ThreadClient::new, Ok).map_err(failed)?;
     place.used += 1;
     let address = place.listener.local_addr().map_err(failed)?;
-    let endpoint = endpoint(address, http, ask)?;
+    let endpoint = new_endpoint(address, http, ask)?;
     // Sockets of tasks that are dropped need it.
     let context = place.runtime.enter();
     let tasks = LocalSet::new();
@@ -141,14 +141,14 @@ fn drive(case: &ParserInput<'_>, http: Http, ask: Ask) -> Result<(), String> {
             });
         }
     });
-    let asked = tasks.block_on(&place.runtime, timeout(PATIENCE, asking(endpoint, ask)));
+    let asked = tasks.block_on(&place.runtime, timeout(PATIENCE, send_requests(endpoint, ask)));
     drop(tasks);
     drop(context);
     PLACE.set(Some(place));
     asked.map_err(|_| "the client still waits for a server that is gone".to_owned())
 }
 
-fn endpoint(address: SocketAddr, http: Http, ask: Ask) -> Result<Arc<Endpoint>, String> {
+fn new_endpoint(address: SocketAddr, http: Http, ask: Ask) -> Result<Arc<Endpoint>, String> {
     let url = format!("http://{address}").parse();
     let settings = EndpointSettings {
         url: url.map_err(|error| format!("{error:?}"))?,
@@ -165,7 +165,7 @@ fn endpoint(address: SocketAddr, http: Http, ask: Ask) -> Result<Arc<Endpoint>, 
     Endpoint::new(&settings).map(Arc::new).map_err(|error| error.to_string())
 }
 
-async fn asking(endpoint: Arc<Endpoint>, ask: Ask) {
+async fn send_requests(endpoint: Arc<Endpoint>, ask: Ask) {
     match ask {
         Ask::Stream => {
             let mut exchange = Exchange::default();
@@ -178,14 +178,14 @@ async fn asking(endpoint: Arc<Endpoint>, ask: Ask) {
             drop(tokenizing.count("b").await);
         }
         Ask::Pages => {
-            drop(facts_pages(&endpoint).await);
-            let mut reader = PagePlace::next_to(&endpoint, "metrics").reader();
+            drop(fetch_facts_pages(&endpoint).await);
+            let mut reader = PagePlace::next_to(&endpoint, "metrics").to_reader();
             drop(reader.read(PATIENCE).await);
         }
     }
 }
 
-fn answers() -> Vec<Vec<u8>> {
+fn answer_seeds() -> Vec<Vec<u8>> {
     let answer = |body: &str| {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
         format!("{head}{}\r\n\r\n{body}", body.len()).into_bytes()
@@ -200,18 +200,18 @@ fn answers() -> Vec<Vec<u8>> {
     .into_iter()
     .map(answer)
     .collect();
-    all.extend(wire::heads());
+    all.extend(wire::head_seeds());
     all
 }
 
 /// One frame of HTTP/2.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+fn http2_frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
 /// What a server says first: its settings, an answer to the first stream, and more of the kind.
-fn frames() -> Vec<Vec<u8>> {
+fn frame_seeds() -> Vec<Vec<u8>> {
     const DATA: u8 = 0;
     const HEADERS: u8 = 1;
     const RESET: u8 = 3;
@@ -223,31 +223,36 @@ fn frames() -> Vec<Vec<u8>> {
     const CONTINUATION: u8 = 9;
     const END_STREAM: u8 = 1;
     const END_HEADERS: u8 = 4;
-    let settings = frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100, 0, 4, 0, 1, 0, 0]);
-    let acknowledged = frame(SETTINGS, 1, 0, &[]);
+    let settings = http2_frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100, 0, 4, 0, 1, 0, 0]);
+    let acknowledged = http2_frame(SETTINGS, 1, 0, &[]);
     // `:status: 200` of the static table; a literal `content-type: text/event-stream`.
     let fields = [&[0x88, 0x0f, 0x10, 17][..], b"text/event-stream"].concat();
-    let head = frame(HEADERS, END_HEADERS, 1, &fields);
+    let head = http2_frame(HEADERS, END_HEADERS, 1, &fields);
     let event = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
-    let data = frame(DATA, 0, 1, event);
-    let done = frame(DATA, END_STREAM, 1, b"data: [DONE]\n\n");
+    let data = http2_frame(DATA, 0, 1, event);
+    let done = http2_frame(DATA, END_STREAM, 1, b"data: [DONE]\n\n");
     let begin = [settings, acknowledged].concat();
-    let trailers = frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x00, 1, b'x', 1, b'y']);
+    let trailers = http2_frame(HEADERS, END_HEADERS | END_STREAM, 1, &[0x00, 1, b'x', 1, b'y']);
     vec![
         [begin.clone(), head.clone(), data.clone(), done.clone()].concat(),
         [begin.clone(), head.clone(), data.clone(), trailers].concat(),
-        [begin.clone(), head.clone(), data.clone(), frame(RESET, 0, 1, &[0, 0, 0, 8])].concat(),
-        [begin.clone(), frame(PING, 0, 0, &[7; 8]), frame(WINDOW, 0, 0, &[0x7f, 0xff, 0xff, 0xff])]
+        [begin.clone(), head.clone(), data.clone(), http2_frame(RESET, 0, 1, &[0, 0, 0, 8])]
             .concat(),
-        [begin.clone(), head, data, frame(GO_AWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0])].concat(),
         [
             begin.clone(),
-            frame(HEADERS, 0, 1, &[0x88]),
-            frame(CONTINUATION, 0, 1, &[]),
-            frame(CONTINUATION, END_HEADERS, 1, &fields[1..]),
+            http2_frame(PING, 0, 0, &[7; 8]),
+            http2_frame(WINDOW, 0, 0, &[0x7f, 0xff, 0xff, 0xff]),
+        ]
+        .concat(),
+        [begin.clone(), head, data, http2_frame(GO_AWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0])].concat(),
+        [
+            begin.clone(),
+            http2_frame(HEADERS, 0, 1, &[0x88]),
+            http2_frame(CONTINUATION, 0, 1, &[]),
+            http2_frame(CONTINUATION, END_HEADERS, 1, &fields[1..]),
             done,
         ]
         .concat(),
-        [begin, frame(PUSH, END_HEADERS, 1, &[0, 0, 0, 2, 0x82, 0x84])].concat(),
+        [begin, http2_frame(PUSH, END_HEADERS, 1, &[0, 0, 0, 2, 0x82, 0x84])].concat(),
     ]
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use goodput_dataset::{
     ConvertTarget as Form, DatasetFormat, DatasetOptions, Loaded, TraceFormat, TraceSelection,
-    convert, frozen, kind_of, load, load_numbers, load_pairs, load_trace,
+    convert, file_kind, frozen, load_dataset, load_numbers, load_pairs, load_trace,
 };
 
-use super::{FuzzTarget, InputLimits, ParserInput, SHORT, same, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, check_same, text_seeds};
 
 /// Readers have buffers of their own, and Parquet's codecs tables.
 const LIMITS: InputLimits =
@@ -23,23 +23,23 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
         FuzzTarget {
             name: "dataset-json",
-            seeds: || seeds(&JSON),
+            seeds: || text_seeds(&JSON),
             words: &WORDS,
             check: |case| {
                 let forms =
                     [DatasetFormat::Sharegpt, DatasetFormat::Messages, DatasetFormat::Prompts];
-                data_sets(case, "set.jsonl", &forms)
+                fuzz_datasets(case, "set.jsonl", &forms)
             },
             limits: LIMITS,
             short: SHORT / 2,
         },
         FuzzTarget {
             name: "dataset-csv",
-            seeds: || seeds(&TABLES),
+            seeds: || text_seeds(&TABLES),
             words: &["prompt,", "output_len", "\"", "\"\"", ";", "\t", "1,2\n"],
             check: |case| {
-                data_sets(case, "set.csv", &[DatasetFormat::Csv, DatasetFormat::Text])?;
-                let path = case.scratch.file("pairs.csv", case.input)?;
+                fuzz_datasets(case, "set.csv", &[DatasetFormat::Csv, DatasetFormat::Text])?;
+                let path = case.scratch.write_file("pairs.csv", case.input)?;
                 drop(load_pairs(&path));
                 drop(load_numbers(&path, &["input", "output"]));
                 Ok(())
@@ -49,23 +49,23 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
         },
         FuzzTarget {
             name: "dataset-parquet",
-            seeds: parquets,
+            seeds: parquet_seeds,
             words: &["PAR1", "prompt", "conversations"],
-            check: |case| data_sets(case, "set.parquet", &[DatasetFormat::Parquet]),
+            check: |case| fuzz_datasets(case, "set.parquet", &[DatasetFormat::Parquet]),
             limits: PACKED,
             short: SHORT / 2,
         },
         FuzzTarget {
             name: "trace-lines",
-            seeds: || seeds(&TRACES),
+            seeds: || text_seeds(&TRACES),
             words: &WORDS,
-            check: |case| traces(case, "trace.jsonl", &LINES),
+            check: |case| fuzz_traces(case, "trace.jsonl", &LINES),
             limits: LIMITS,
             short: SHORT / 2,
         },
         FuzzTarget {
             name: "trace-tables",
-            seeds: || seeds(&TABLES),
+            seeds: || text_seeds(&TABLES),
             words: &[
                 "TIMESTAMP,ContextTokens,GeneratedTokens\n",
                 "2023-11-16 18:15:46.6805900,",
@@ -75,13 +75,15 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
                 "+00:00",
                 "9999-12-31",
             ],
-            check: |case| traces(case, "trace.csv", &[TraceFormat::Azure, TraceFormat::Burstgpt]),
+            check: |case| {
+                fuzz_traces(case, "trace.csv", &[TraceFormat::Azure, TraceFormat::Burstgpt])
+            },
             limits: LIMITS,
             short: SHORT / 2,
         },
         FuzzTarget {
             name: "trace-nginx",
-            seeds: || seeds(&NGINX),
+            seeds: || text_seeds(&NGINX),
             words: &[
                 "\"POST /v1/chat/completions HTTP/1.1\"",
                 "[",
@@ -89,7 +91,7 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
                 "text/event-stream",
                 " - ",
             ],
-            check: |case| traces(case, "access.log", &[TraceFormat::Nginx]),
+            check: |case| fuzz_traces(case, "access.log", &[TraceFormat::Nginx]),
             limits: LIMITS,
             short: SHORT / 2,
         },
@@ -103,10 +105,10 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
                 "\"pool\":",
             ],
             check: |case| {
-                let path = case.scratch.file("frozen.jsonl", case.input)?;
-                drop(kind_of(&path));
+                let path = case.scratch.write_file("frozen.jsonl", case.input)?;
+                drop(file_kind(&path));
                 drop(frozen::read_header(&path));
-                drop(frozen::read(&path));
+                drop(frozen::read_frozen(&path));
                 Ok(())
             },
             limits: LIMITS,
@@ -189,7 +191,7 @@ const NGINX: [&str; 2] = [
     "192.0.2.7 - ann [16/Nov/2026:09:09:05 +0000] \"POST /v1/chat/completions HTTP/1.1\" 200 512 \"-\" \"curl/8\"\n",
 ];
 
-fn parquets() -> Vec<Vec<u8>> {
+fn parquet_seeds() -> Vec<Vec<u8>> {
     vec![
         include_bytes!("../../corpus/prompts-plain.parquet").to_vec(),
         include_bytes!("../../corpus/prompts-zstd.parquet").to_vec(),
@@ -203,13 +205,17 @@ fn parquets() -> Vec<Vec<u8>> {
 }
 
 /// One token for each word: a tokenizer is another target.
-fn words(text: &str) -> u32 {
+fn count_words(text: &str) -> u32 {
     u32::try_from(text.split_whitespace().count()).unwrap_or(u32::MAX)
 }
 
-fn data_sets(case: &ParserInput<'_>, name: &str, forms: &[DatasetFormat]) -> Result<(), String> {
-    let path = case.scratch.file(name, case.input)?;
-    drop(kind_of(&path));
+fn fuzz_datasets(
+    case: &ParserInput<'_>,
+    name: &str,
+    forms: &[DatasetFormat],
+) -> Result<(), String> {
+    let path = case.scratch.write_file(name, case.input)?;
+    drop(file_kind(&path));
     for format in forms.iter().copied().map(Some).chain([None]) {
         for skip_invalid in [false, true] {
             let min_input = skip_invalid.then_some(2);
@@ -220,11 +226,11 @@ fn data_sets(case: &ParserInput<'_>, name: &str, forms: &[DatasetFormat]) -> Res
                 skip_invalid,
                 ..DatasetOptions::default()
             };
-            match load(&path, &options, &words) {
+            match load_dataset(&path, &options, &count_words) {
                 Ok(loaded) if loaded.entries.is_empty() || loaded.entries.len() > 8 => {
                     return Err(format!("{} entries of 8 at most", loaded.entries.len()));
                 }
-                Ok(loaded) => written(case, &loaded)?,
+                Ok(loaded) => check_rewritten(case, &loaded)?,
                 Err(error) => drop(error.to_string()),
             }
         }
@@ -232,9 +238,9 @@ fn data_sets(case: &ParserInput<'_>, name: &str, forms: &[DatasetFormat]) -> Res
     Ok(())
 }
 
-fn traces(case: &ParserInput<'_>, name: &str, forms: &[TraceFormat]) -> Result<(), String> {
-    let path = case.scratch.file(name, case.input)?;
-    drop(kind_of(&path));
+fn fuzz_traces(case: &ParserInput<'_>, name: &str, forms: &[TraceFormat]) -> Result<(), String> {
+    let path = case.scratch.write_file(name, case.input)?;
+    drop(file_kind(&path));
     for format in forms.iter().copied().map(Some).chain([None]) {
         for skip_invalid in [false, true] {
             let options = TraceSelection { format, skip_invalid, ..TraceSelection::default() };
@@ -242,7 +248,7 @@ fn traces(case: &ParserInput<'_>, name: &str, forms: &[TraceFormat]) -> Result<(
                 Ok(loaded) if !loaded.entries.is_sorted_by_key(|entry| entry.at) => {
                     return Err("a trace that runs backwards".to_owned());
                 }
-                Ok(loaded) => written(case, &loaded)?,
+                Ok(loaded) => check_rewritten(case, &loaded)?,
                 Err(error) => drop(error.to_string()),
             }
         }
@@ -251,7 +257,7 @@ fn traces(case: &ParserInput<'_>, name: &str, forms: &[TraceFormat]) -> Result<(
 }
 
 /// Whatever was loaded can be written in every form; our own form reads back what it says.
-fn written(case: &ParserInput<'_>, loaded: &Loaded) -> Result<(), String> {
+fn check_rewritten(case: &ParserInput<'_>, loaded: &Loaded) -> Result<(), String> {
     for form in Form::ALL {
         let mut out = Vec::new();
         let converted = convert(loaded, form, &mut out);
@@ -259,12 +265,12 @@ fn written(case: &ParserInput<'_>, loaded: &Loaded) -> Result<(), String> {
         if form != Form::Goodput || converted.written == 0 {
             continue;
         }
-        let path = case.scratch.file("written.jsonl", &out)?;
+        let path = case.scratch.write_file("written.jsonl", &out)?;
         let again = read_own(&path)?;
         let mut twice = Vec::new();
         convert(&again, form, &mut twice).map_err(|error| format!("again: {error}"))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        same("written and read again", &text(&twice), &text(&out))?;
+        check_same("written and read again", &text(&twice), &text(&out))?;
     }
     Ok(())
 }

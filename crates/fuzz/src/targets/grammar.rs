@@ -12,15 +12,15 @@ use goodput_model::{
 };
 use goodput_wire::SessionHeader;
 
-use super::{FuzzTarget, ParserInput, SHORT, USUAL, same, seeds};
+use super::{FuzzTarget, ParserInput, SHORT, USUAL, check_same, text_seeds};
 
 macro_rules! grammars {
     ($(($name:literal, $type:ty, $seeds:expr, $words:expr)),* $(,)?) => {
         vec![$(FuzzTarget {
             name: $name,
-            seeds: || seeds(&$seeds),
+            seeds: || text_seeds(&$seeds),
             words: &$words,
-            check: both::<$type>,
+            check: check_round_trip::<$type>,
             limits: USUAL,
             short: SHORT,
         }),*]
@@ -88,7 +88,7 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
     all.push(FuzzTarget {
         name: "words",
         seeds: || {
-            seeds(&[
+            text_seeds(&[
                 "sharegpt",
                 "mooncake",
                 "slow:3s",
@@ -99,7 +99,7 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
             ])
         },
         words: &["+5%", "-5%", "<", ">", ",", ":"],
-        check: words,
+        check: fuzz_words,
         limits: USUAL,
         short: SHORT,
     });
@@ -107,7 +107,7 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
 }
 
 /// What reads must be written in a form that reads as the same.
-fn both<T>(case: &ParserInput<'_>) -> Result<(), String>
+fn check_round_trip<T>(case: &ParserInput<'_>) -> Result<(), String>
 where
     T: FromStr<Err: Display> + Display + PartialEq + Debug,
 {
@@ -118,7 +118,7 @@ where
             let written = value.to_string();
             let again = written.parse::<T>();
             let again = again.map_err(|error| format!("`{written}` was written: {error}"))?;
-            same("written and read again", &again.to_string(), &written)?;
+            check_same("written and read again", &again.to_string(), &written)?;
         }
     }
     Ok(())
@@ -126,7 +126,7 @@ where
 
 /// Grammars without a form to be written in.
 #[expect(clippy::unnecessary_wraps, reason = "as all checks are")]
-fn words(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_words(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     drop(text.parse::<DatasetFormat>().map_err(|error| error.to_string()));
     drop(text.parse::<TraceFormat>().map_err(|error| error.to_string()));

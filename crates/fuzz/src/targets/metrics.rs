@@ -7,12 +7,12 @@ use goodput_observe::{
     EndpointFollower, GpuExporter, MappedSignal, MetricsMap, ParsedPage, QueueDepth,
 };
 
-use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, text_seeds};
 
 pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![FuzzTarget {
         name: "metrics",
-        seeds: pages,
+        seeds: page_seeds,
         words: &[
             "# TYPE ",
             "# HELP ",
@@ -32,19 +32,19 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
             "+Inf",
             "-Inf",
         ],
-        check,
+        check: fuzz_metrics_page,
         limits: InputLimits { bytes: 2 << 20, per_byte: 512, ..USUAL },
         short: SHORT / 2,
     }]
 }
 
-fn pages() -> Vec<Vec<u8>> {
+fn page_seeds() -> Vec<Vec<u8>> {
     let vllm = include_str!("../../../observe/tests/pages/vllm.txt");
     // A part of the long page: what it repeats is found in a tenth of it.
     let part: Vec<&str> = vllm.lines().step_by(7).collect();
     let mut all =
-        seeds(&[include_str!("../../../observe/tests/pages/llamacpp.txt"), &part.join("\n")]);
-    all.extend(seeds(&[
+        text_seeds(&[include_str!("../../../observe/tests/pages/llamacpp.txt"), &part.join("\n")]);
+    all.extend(text_seeds(&[
         "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-1\",modelName=\"H200\"} 97\nDCGM_FI_DEV_POWER_USAGE{gpu=\"0\",UUID=\"GPU-1\"} 650.5\nDCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu=\"0\",UUID=\"GPU-1\"} 1234567\n",
         "# TYPE x histogram\nx_bucket{le=\"0.1\"} 1\nx_bucket{le=\"+Inf\"} 3\nx_sum 0.5\nx_count 3\n# EOF\n",
         "sglang:num_running_reqs{engine_type=\"unified\"} 3\nsglang:num_queue_reqs 4 1794820145000\n",
@@ -52,7 +52,7 @@ fn pages() -> Vec<Vec<u8>> {
     all
 }
 
-fn check(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_metrics_page(case: &ParserInput<'_>) -> Result<(), String> {
     let text = String::from_utf8_lossy(case.input);
     let page = ParsedPage::parse(&text);
     let lines = text.lines().count();

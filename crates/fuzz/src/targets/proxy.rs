@@ -11,7 +11,7 @@ use goodput_live::{
 };
 use goodput_model::Http;
 
-use super::{FuzzTarget, USUAL, seeds, wire};
+use super::{FuzzTarget, USUAL, text_seeds, wire};
 
 /// Nothing waits but by a mistake of ours; it is wall-clock time, so it is much.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -37,7 +37,7 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
         FuzzTarget {
             name: "proxy-request",
-            seeds: requests,
+            seeds: request_seeds,
             words: &[
                 "POST /v1/chat/completions HTTP/1.1\r\n",
                 "GET http://other/ HTTP/1.1\r\n",
@@ -54,24 +54,24 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
                 "x-session: a\r\n",
                 " folded\r\n",
             ],
-            check: |case| drive(case.input, ANSWER),
+            check: |case| drive_proxy(case.input, ANSWER),
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "proxy-answer",
-            seeds: answers,
+            seeds: answer_seeds,
             words: &wire::EVENTS,
-            check: |case| drive(REQUEST, case.input),
+            check: |case| drive_proxy(REQUEST, case.input),
             limits: USUAL,
             short: SHORT,
         },
     ]
 }
 
-fn requests() -> Vec<Vec<u8>> {
+fn request_seeds() -> Vec<Vec<u8>> {
     let mut all = vec![REQUEST.to_vec()];
-    all.extend(seeds(&[
+    all.extend(text_seeds(&[
         "GET /v1/models HTTP/1.1\r\nhost: here\r\n\r\nGET /goodput/health HTTP/1.1\r\nhost: here\r\n\r\n",
         "POST /v1/completions HTTP/1.1\r\nhost: here\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nx-t: 1\r\n\r\n",
         "POST / HTTP/1.1\r\nhost: here\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}",
@@ -85,11 +85,11 @@ fn requests() -> Vec<Vec<u8>> {
     all
 }
 
-fn answers() -> Vec<Vec<u8>> {
-    let mut all = wire::heads();
+fn answer_seeds() -> Vec<Vec<u8>> {
+    let mut all = wire::head_seeds();
     all.push(ANSWER.to_vec());
     let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
-    all.extend(wire::streams().iter().take(6).map(|stream| [&head[..], stream].concat()));
+    all.extend(wire::stream_seeds().iter().take(6).map(|stream| [&head[..], stream].concat()));
     all
 }
 
@@ -97,8 +97,8 @@ fn answers() -> Vec<Vec<u8>> {
 struct Forgetful;
 
 impl Witness for Forgetful {
-    fn asked(&self, _: ObservedRequest) {}
-    fn answered(&self, _: Answered) {}
+    fn request_seen(&self, _: ObservedRequest) {}
+    fn answer_seen(&self, _: Answered) {}
 }
 
 /// A proxy of one fuzzing thread, and what the server behind it says.
@@ -115,7 +115,7 @@ thread_local! {
 impl ThreadProxy {
     fn new() -> Result<Self, String> {
         let answer = Arc::new(Mutex::new(Vec::new()));
-        let server = server(Arc::clone(&answer))
+        let server = start_server(Arc::clone(&answer))
             .map_err(|error| format!("cannot use the loopback interface: {error}"))?;
         let url = format!("http://{server}").parse().map_err(|error| format!("{error:?}"))?;
         let upstream = Upstream { url, http: Http::Http1, cacert: None, insecure: false };
@@ -142,7 +142,7 @@ impl ThreadProxy {
 
 /// A server that says the answer to everybody and hears whatever they say. Its thread ends with the
 /// process.
-fn server(answer: Arc<Mutex<Vec<u8>>>) -> std::io::Result<SocketAddr> {
+fn start_server(answer: Arc<Mutex<Vec<u8>>>) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
     std::thread::Builder::new().spawn(move || {
@@ -160,7 +160,7 @@ fn server(answer: Arc<Mutex<Vec<u8>>>) -> std::io::Result<SocketAddr> {
 }
 
 /// Sends a request through the proxy to a server that gives this answer, and waits for the end.
-fn drive(request: &[u8], answer: &[u8]) -> Result<(), String> {
+fn drive_proxy(request: &[u8], answer: &[u8]) -> Result<(), String> {
     let place = PLACE.take().filter(|place| place.used < INPUTS_PER_PROXY);
     let mut place = place.map_or_else(ThreadProxy::new, Ok)?;
     place.used += 1;

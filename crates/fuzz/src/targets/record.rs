@@ -8,12 +8,12 @@ use std::time::Duration;
 use goodput_model::{
     AnswerJudgement, HealthSample, Likeness, Nanos, PairNote, Plan, RequestRecord,
 };
-use goodput_record::{Framed, LogReader, LogTail, Manifest, plan_of, plan_text};
+use goodput_record::{Framed, LogReader, LogTail, Manifest, parse_plan, plan_text};
 use goodput_stats::{RunFacts, Summary};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, same, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, check_same, text_seeds};
 
 /// First bytes of every log.
 const MARK: &[u8; 8] = b"goodput\x01";
@@ -40,66 +40,66 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
         FuzzTarget {
             name: "frame-request",
-            seeds: messages,
+            seeds: message_seeds,
             words: &["length", "http_500", "usage"],
-            check: frame::<RequestRecord>,
+            check: fuzz_frame::<RequestRecord>,
             limits: InputLimits { per_byte: 256, ..USUAL },
             short: SHORT,
         },
         FuzzTarget {
             name: "frame-sample",
-            seeds: messages,
+            seeds: message_seeds,
             words: &[],
-            check: frame::<HealthSample>,
+            check: fuzz_frame::<HealthSample>,
             limits: InputLimits { per_byte: 256, ..USUAL },
             short: SHORT,
         },
         FuzzTarget {
             name: "frame-judgement",
-            seeds: messages,
+            seeds: message_seeds,
             words: &[],
-            check: frame::<AnswerJudgement>,
+            check: fuzz_frame::<AnswerJudgement>,
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "frame-pair",
-            seeds: messages,
+            seeds: message_seeds,
             words: &[],
-            check: frame::<PairNote>,
+            check: fuzz_frame::<PairNote>,
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "log",
-            seeds: logs,
+            seeds: log_seeds,
             words: &["goodput\u{1}"],
-            check: log,
+            check: fuzz_log,
             limits: InputLimits { per_byte: 256, ..USUAL },
             short: SHORT,
         },
         FuzzTarget {
             name: "analyse",
-            seeds: logs,
+            seeds: log_seeds,
             words: &["goodput\u{1}"],
-            check: |case| analyse(case, case.input, LOGS[2]),
+            check: |case| fuzz_analysis(case, case.input, LOGS[2]),
             limits: InputLimits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
             short: SHORT / 20,
         },
         FuzzTarget {
             name: "analyse-samples",
-            seeds: logs,
+            seeds: log_seeds,
             words: &["goodput\u{1}"],
-            check: |case| analyse(case, LOGS[1], case.input),
+            check: |case| fuzz_analysis(case, LOGS[1], case.input),
             limits: InputLimits { bytes: 16 << 20, per_byte: 4096, time: Duration::from_secs(4) },
             short: SHORT / 20,
         },
         FuzzTarget {
             name: "manifest",
-            seeds: || seeds(&[MANIFEST]),
+            seeds: || text_seeds(&[MANIFEST]),
             words: &["\"state\":\"running\"", "\"shards\":[]", "\"clocks\":", "\"unix_ns\":"],
             check: |case| {
-                let Some(manifest) = json::<Manifest>(case)? else { return Ok(()) };
+                let Some(manifest) = check_json::<Manifest>(case)? else { return Ok(()) };
                 let _ = (manifest.unix_ns(Nanos(1)), manifest.unix_ns(Nanos(u64::MAX)));
                 let _ = manifest.clock_step_ms();
                 Ok(())
@@ -109,11 +109,11 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
         },
         FuzzTarget {
             name: "summary",
-            seeds: || seeds(&[SUMMARY]),
+            seeds: || text_seeds(&[SUMMARY]),
             words: &["null", "\"percentiles\":", "\"caveats\":[]"],
             check: |case| {
-                let Some(summary) = json::<Summary>(case)? else { return Ok(()) };
-                drop(goodput_report::text(&summary, goodput_report::Detail::Full));
+                let Some(summary) = check_json::<Summary>(case)? else { return Ok(()) };
+                drop(goodput_report::run_text(&summary, goodput_report::Detail::Full));
                 Ok(())
             },
             limits: InputLimits { per_byte: 512, ..USUAL },
@@ -121,9 +121,9 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
         },
         FuzzTarget {
             name: "plan",
-            seeds: || seeds(&PLANS),
+            seeds: || text_seeds(&PLANS),
             words: super::text::TOML,
-            check: plan,
+            check: fuzz_plan,
             limits: InputLimits { per_byte: 512, ..USUAL },
             short: SHORT / 2,
         },
@@ -132,88 +132,94 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
 
 /// What a message says, written and read again. Unknown fields are skipped, so the first reading may
 /// lose something; the second must not.
-fn frame<T: Framed>(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_frame<T: Framed>(case: &ParserInput<'_>) -> Result<(), String> {
     let Ok(record) = T::decode(case.input) else { return Ok(()) };
     let written = record.encode();
     let again = T::decode(&written).map_err(|error| format!("what was written: {error}"))?;
-    same("written and read again", &again.encode(), &written)
+    check_same("written and read again", &again.encode(), &written)
 }
 
 /// Values that JSON can hold, read, written and read again; none if it is another thing.
-fn json<T: DeserializeOwned + Serialize>(case: &ParserInput<'_>) -> Result<Option<T>, String> {
+fn check_json<T: DeserializeOwned + Serialize>(
+    case: &ParserInput<'_>,
+) -> Result<Option<T>, String> {
     let Ok(value) = serde_json::from_slice::<T>(case.input) else { return Ok(None) };
     let written = serde_json::to_string(&value).map_err(|error| format!("not written: {error}"))?;
     let again: T =
         serde_json::from_str(&written).map_err(|error| format!("what was written: {error}"))?;
     let twice = serde_json::to_string(&again).map_err(|error| format!("not written: {error}"))?;
-    same("written and read again", &twice, &written)?;
+    check_same("written and read again", &twice, &written)?;
     Ok(Some(value))
 }
 
 /// The log as it is, and with checksums that are right, so that what is in its frames is looked at.
-fn log(case: &ParserInput<'_>) -> Result<(), String> {
-    for bytes in [case.input.to_vec(), repaired(case.input)] {
-        let path = case.scratch.file("requests.log", &bytes)?;
+fn fuzz_log(case: &ParserInput<'_>) -> Result<(), String> {
+    for bytes in [case.input.to_vec(), with_repaired_checksums(case.input)] {
+        let path = case.scratch.write_file("requests.log", &bytes)?;
         let Ok(reader) = LogReader::<RequestRecord>::open(&path, Vec::new()) else { continue };
         let read: Vec<_> = reader.map(|record| record.encode()).collect();
         let tail = File::open(&path).map_err(|error| error.to_string())?;
         let mut tail = LogTail::<RequestRecord>::new(tail);
         let followed = tail.read(usize::MAX, u64::MAX).unwrap_or_default();
         let followed: Vec<_> = followed.iter().map(Framed::encode).collect();
-        same("followed and read at once", &followed, &read)?;
-        for kind in [drain::<HealthSample>, drain::<AnswerJudgement>, drain::<PairNote>] {
+        check_same("followed and read at once", &followed, &read)?;
+        for kind in
+            [read_to_end::<HealthSample>, read_to_end::<AnswerJudgement>, read_to_end::<PairNote>]
+        {
             kind(&path);
         }
     }
     Ok(())
 }
 
-fn drain<T: Framed>(path: &Path) {
+fn read_to_end<T: Framed>(path: &Path) {
     if let Ok(reader) = LogReader::<T>::open(path, Vec::new()) {
         reader.for_each(drop);
     }
 }
 
 /// The figures of a run with arbitrary records and observations.
-fn analyse(case: &ParserInput<'_>, records: &[u8], samples: &[u8]) -> Result<(), String> {
+fn fuzz_analysis(case: &ParserInput<'_>, records: &[u8], samples: &[u8]) -> Result<(), String> {
     static READ: OnceLock<Option<Plan>> = OnceLock::new();
-    let Some(plan) = READ.get_or_init(|| plan_of(PLAN).ok()) else {
+    let Some(plan) = READ.get_or_init(|| parse_plan(PLAN).ok()) else {
         return Err("the plan in the corpus is not valid".to_owned());
     };
     let judgements: Vec<AnswerJudgement> =
-        read(&case.scratch.file("judgements.log", &repaired(samples))?);
-    let samples: Vec<HealthSample> = read(&case.scratch.file("server.log", &repaired(samples))?);
-    let records: Vec<RequestRecord> = read(&case.scratch.file("requests.log", &repaired(records))?);
+        read_frames(&case.scratch.write_file("judgements.log", &with_repaired_checksums(samples))?);
+    let samples: Vec<HealthSample> =
+        read_frames(&case.scratch.write_file("server.log", &with_repaired_checksums(samples))?);
+    let records: Vec<RequestRecord> =
+        read_frames(&case.scratch.write_file("requests.log", &with_repaired_checksums(records))?);
     let facts = RunFacts { api: "chat".to_owned(), stream: true, ..RunFacts::default() };
     let each = || records.iter().cloned();
-    let summary = goodput_stats::analyse(plan, facts, each, &samples, judgements);
-    drop(goodput_stats::details(plan, &summary, each(), &samples));
-    drop(goodput_report::text(&summary, goodput_report::Detail::Full));
+    let summary = goodput_stats::analyze_run(plan, facts, each, &samples, judgements);
+    drop(goodput_stats::chart_details(plan, &summary, each(), &samples));
+    drop(goodput_report::run_text(&summary, goodput_report::Detail::Full));
     serde_json::to_string(&summary).map(drop).map_err(|error| format!("no summary: {error}"))
 }
 
 /// The first records of a log: numbers, not amounts, are the matter here.
-fn read<T: Framed>(path: &Path) -> Vec<T> {
+fn read_frames<T: Framed>(path: &Path) -> Vec<T> {
     LogReader::open(path, Vec::new()).into_iter().flatten().take(128).collect()
 }
 
-fn plan(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_plan(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
-    let Ok(plan) = plan_of(text) else { return Ok(()) };
+    let Ok(plan) = parse_plan(text) else { return Ok(()) };
     let written = plan_text(&plan).map_err(|error| format!("not written: {error}"))?;
-    let again = plan_of(&written).map_err(|error| format!("what was written: {error}"))?;
+    let again = parse_plan(&written).map_err(|error| format!("what was written: {error}"))?;
     let twice = plan_text(&again).map_err(|error| format!("not written: {error}"))?;
-    same("written and read again", &twice, &written)
+    check_same("written and read again", &twice, &written)
 }
 
 /// A log with a right mark and right checksums around the same messages.
-fn repaired(bytes: &[u8]) -> Vec<u8> {
-    let frames = parts(bytes).into_iter().flat_map(framed);
+fn with_repaired_checksums(bytes: &[u8]) -> Vec<u8> {
+    let frames = split_frames(bytes).into_iter().flat_map(frame_message);
     MARK.iter().copied().chain(frames).collect()
 }
 
 /// The messages of a log, by the lengths that it states; the last one as far as it goes.
-fn parts(log: &[u8]) -> Vec<&[u8]> {
+fn split_frames(log: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     let mut rest = log.get(MARK.len()..).unwrap_or_default();
     while let Some((head, after)) = rest.split_first_chunk::<8>() {
@@ -226,14 +232,15 @@ fn parts(log: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-fn framed(message: &[u8]) -> Vec<u8> {
+fn frame_message(message: &[u8]) -> Vec<u8> {
     let length = u32::try_from(message.len()).unwrap_or(0).to_le_bytes();
     [&length[..], &crc32fast::hash(message).to_le_bytes(), message].concat()
 }
 
 /// Messages of every kind: one kind's are another's nonsense, which is welcome too.
-fn messages() -> Vec<Vec<u8>> {
-    let mut all: Vec<_> = LOGS.iter().flat_map(|log| parts(log)).map(<[u8]>::to_vec).collect();
+fn message_seeds() -> Vec<Vec<u8>> {
+    let mut all: Vec<_> =
+        LOGS.iter().flat_map(|log| split_frames(log)).map(<[u8]>::to_vec).collect();
     let (output_tokens, characters, valid) = (Some(7), 30, Some(true));
     all.push(AnswerJudgement { index: 3, output_tokens, characters, valid }.encode());
     let likeness = Some(Likeness { exact: false, prefix: 4, lengths: [5, 6] });
@@ -241,9 +248,9 @@ fn messages() -> Vec<Vec<u8>> {
     all
 }
 
-fn logs() -> Vec<Vec<u8>> {
+fn log_seeds() -> Vec<Vec<u8>> {
     let [one, other, _] =
-        LOGS.map(|log| parts(log).into_iter().flat_map(framed).collect::<Vec<_>>());
+        LOGS.map(|log| split_frames(log).into_iter().flat_map(frame_message).collect::<Vec<_>>());
     let mut all = LOGS.map(<[u8]>::to_vec).to_vec();
     all.push([&MARK[..], &one, &other, &one].concat());
     all

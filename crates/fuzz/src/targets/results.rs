@@ -40,14 +40,14 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
             "NaN",
             "Infinity",
         ],
-        check,
+        check: fuzz_results,
         limits: InputLimits { bytes: 8 << 20, per_byte: 256, time: Duration::from_secs(4) },
         short: SHORT / 4,
     }]
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as all checks are")]
-fn check(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_results(case: &ParserInput<'_>) -> Result<(), String> {
     match parse_results(Path::new("results.json"), case.input) {
         Ok(runs) => {
             for run in runs {

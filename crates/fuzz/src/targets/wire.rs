@@ -9,7 +9,7 @@ use goodput_wire::{
 use http::HeaderMap;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
-use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, same, seeds};
+use super::{FuzzTarget, InputLimits, ParserInput, SHORT, USUAL, check_same, text_seeds};
 
 /// What servers have been seen to stream.
 macro_rules! samples {
@@ -79,40 +79,40 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
     vec![
         FuzzTarget {
             name: "sse",
-            seeds: streams,
+            seeds: stream_seeds,
             words: &EVENTS,
-            check: sse,
+            check: fuzz_sse,
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "answer",
-            seeds: streams,
+            seeds: stream_seeds,
             words: &EVENTS,
-            check: answer,
+            check: fuzz_answer,
             limits: InputLimits { per_byte: 128, ..USUAL },
             short: SHORT,
         },
         FuzzTarget {
             name: "http1",
-            seeds: heads,
+            seeds: head_seeds,
             words: &HEADS,
-            check: http1,
+            check: fuzz_http1,
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "chunked",
-            seeds: bodies,
+            seeds: body_seeds,
             words: &HEADS,
-            check: chunked,
+            check: fuzz_chunked,
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "url",
             seeds: || {
-                seeds(&[
+                text_seeds(&[
                     "http://127.0.0.1:8000/v1",
                     "https://u:p@[::1]:443/a/chat/completions?key=1&b",
                     "http://host/v2/?x",
@@ -121,22 +121,22 @@ pub(super) fn targets() -> Vec<FuzzTarget> {
             words: &[
                 "http://", "https://", "://", "@", "?", "&", "=", "/v1", "[::1]", ":0", ":65536",
             ],
-            check: url,
+            check: fuzz_url,
             limits: USUAL,
             short: SHORT,
         },
         FuzzTarget {
             name: "extra-body",
-            seeds: || seeds(&[r#"{"temperature":0.5,"stop":["a"],"nested":{"a":[1,2]}}"#]),
+            seeds: || text_seeds(&[r#"{"temperature":0.5,"stop":["a"],"nested":{"a":[1,2]}}"#]),
             words: &["\"model\":", "\"stream\":", "\"messages\":", "\"prompt\":"],
-            check: extra,
+            check: fuzz_extra_body,
             limits: USUAL,
             short: SHORT,
         },
     ]
 }
 
-pub(super) fn streams() -> Vec<Vec<u8>> {
+pub(super) fn stream_seeds() -> Vec<Vec<u8>> {
     let mut all = samples![
         "lcp-chat.sse",
         "lcp-err.sse",
@@ -158,7 +158,7 @@ pub(super) fn streams() -> Vec<Vec<u8>> {
         "vllm-completions.sse",
         "vllm-err-ctx.sse",
     ];
-    all.extend(seeds(&[
+    all.extend(text_seeds(&[
         "data: a\n\ndata: b\r\n\r\ndata: c\r\rdata",
         "\u{feff}event: error\ndata: {\"error\":{\"message\":\"m\",\"code\":400}}\n\n",
         r#"{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"length"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}"#,
@@ -167,8 +167,8 @@ pub(super) fn streams() -> Vec<Vec<u8>> {
     all
 }
 
-pub(super) fn heads() -> Vec<Vec<u8>> {
-    seeds(&[
+pub(super) fn head_seeds() -> Vec<Vec<u8>> {
+    text_seeds(&[
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n\
          10\r\ndata: {\"a\": 12}\n\r\n2;ext=1\r\n\n\n\r\n0\r\nx-t: 1\r\n\r\n",
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 13\r\n\r\n{\"object\":12}",
@@ -179,8 +179,8 @@ pub(super) fn heads() -> Vec<Vec<u8>> {
     ])
 }
 
-fn bodies() -> Vec<Vec<u8>> {
-    seeds(&[
+fn body_seeds() -> Vec<Vec<u8>> {
+    text_seeds(&[
         "5\r\nhello\r\n0\r\n\r\n",
         "A;name=\"v\"\r\n0123456789\r\n1\r\nx\r\n0\r\nx-trailer: 1\r\n\r\n",
         "0\r\n\r\n",
@@ -191,7 +191,7 @@ fn bodies() -> Vec<Vec<u8>> {
 /// One instant for every piece: what is left to differ is the reading.
 const READ: Read = Read { at: Nanos(1_000), sequence: 1, lag_us: Some(5) };
 
-fn sse(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_sse(case: &ParserInput<'_>) -> Result<(), String> {
     type Events = Vec<(Vec<u8>, Vec<u8>)>;
     let read = |pieces: &[&[u8]], limit| {
         let mut parser = SseParser::new(limit);
@@ -208,10 +208,10 @@ fn sse(case: &ParserInput<'_>) -> Result<(), String> {
     if let Some((_, data)) = events.iter().find(|(_, data)| data.len() > 64) {
         return Err(format!("an event of {} bytes passed a limit of 64", data.len()));
     }
-    same("cut elsewhere", &read(&case.pieces(), 1 << 20), &read(&[case.input], 1 << 20))
+    check_same("cut elsewhere", &read(&case.pieces(), 1 << 20), &read(&[case.input], 1 << 20))
 }
 
-fn answer(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_answer(case: &ParserInput<'_>) -> Result<(), String> {
     for (kind, keep_text) in
         [("text/event-stream", true), ("text/event-stream", false), ("", false)]
     {
@@ -221,13 +221,13 @@ fn answer(case: &ParserInput<'_>) -> Result<(), String> {
         }
         let read = |pieces: &[&[u8]]| {
             let mut passing = AnswerTap::new(true, keep_text);
-            passing.head(PassedHead { status: 200, headers: &headers, read: READ });
+            passing.take_head(PassedHead { status: 200, headers: &headers, read: READ });
             for piece in pieces {
-                passing.take(piece, READ);
+                passing.take_bytes(piece, READ);
             }
             passing.end(READ)
         };
-        same("cut elsewhere", &read(&case.pieces()), &read(&[case.input]))?;
+        check_same("cut elsewhere", &read(&case.pieces()), &read(&[case.input]))?;
     }
     // As the client reads its own.
     let mut exchange = Exchange::default();
@@ -249,23 +249,27 @@ struct InflowResult {
     is_clean: bool,
 }
 
-fn http1(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_http1(case: &ParserInput<'_>) -> Result<(), String> {
     let read = |pieces: &[&[u8]], may_have_body| {
         let mut inflow = Inflow::new(32 << 10);
-        inflow.expect(may_have_body);
+        inflow.expect_answer(may_have_body);
         let mut taken = InflowResult::default();
         for piece in pieces {
             inflow.push(&mut piece.to_vec());
             take_all(&mut inflow, &mut taken);
         }
-        inflow.end();
+        inflow.end_of_stream();
         take_all(&mut inflow, &mut taken);
         (taken.is_over, taken.is_clean) = (inflow.is_over(), inflow.is_clean());
         taken
     };
     for may_have_body in [true, false] {
         let pieces = case.pieces();
-        same("cut elsewhere", &read(&pieces, may_have_body), &read(&[case.input], may_have_body))?;
+        check_same(
+            "cut elsewhere",
+            &read(&pieces, may_have_body),
+            &read(&[case.input], may_have_body),
+        )?;
     }
     Ok(())
 }
@@ -289,14 +293,14 @@ fn take_all(inflow: &mut Inflow, taken: &mut InflowResult) {
 }
 
 /// A chunked body as the client reads it: what is left over is kept for the next piece.
-fn chunked(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_chunked(case: &ParserInput<'_>) -> Result<(), String> {
     let read = |pieces: &[&[u8]]| {
         let (mut held, mut data) = (Vec::<u8>::new(), Vec::<u8>::new());
         let mut framing = BodyFraming::ChunkSize;
         for piece in pieces {
             held.extend_from_slice(piece);
             loop {
-                let Ok(taken) = framing.take(&held) else { return (data, None) };
+                let Ok(taken) = framing.take_framed(&held) else { return (data, None) };
                 data.extend(taken.piece.clone().map(|piece| &held[piece]).unwrap_or_default());
                 held.drain(..taken.used);
                 if taken.piece.is_none() {
@@ -306,10 +310,10 @@ fn chunked(case: &ParserInput<'_>) -> Result<(), String> {
         }
         (data, Some(framing))
     };
-    same("cut elsewhere", &read(&case.pieces()), &read(&[case.input]))
+    check_same("cut elsewhere", &read(&case.pieces()), &read(&[case.input]))
 }
 
-fn url(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_url(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     let url: BaseUrl = match text.parse() {
         Ok(url) => url,
@@ -323,7 +327,7 @@ fn url(case: &ParserInput<'_>) -> Result<(), String> {
     if host.is_empty() { Err("a URL without a host".to_owned()) } else { Ok(()) }
 }
 
-fn extra(case: &ParserInput<'_>) -> Result<(), String> {
+fn fuzz_extra_body(case: &ParserInput<'_>) -> Result<(), String> {
     let Some(text) = case.text() else { return Ok(()) };
     let dialect = RequestFormat::new(goodput_model::Api::Chat, "m", true).with_extra(text);
     let Ok(dialect) = dialect else { return Ok(()) };

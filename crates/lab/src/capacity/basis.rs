@@ -14,12 +14,12 @@ use goodput_stats::{Metric, Summary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::foreign::of_reported;
-use super::refused;
+use super::foreign::basis_of_reported;
+use super::refusal_error;
 use crate::error::Failed;
 use crate::events::Observer;
 use crate::results::{self, SavedResult, can_judge};
-use crate::saved::summarise;
+use crate::saved::summarize_run;
 
 const HINT: &str = "name the folder or the summary.json of `goodput sweep`, or of a `goodput run` \
                     that kept its SLO; or give a figure with --goodput-rps";
@@ -34,13 +34,13 @@ pub struct CapacityBasis {
 
 impl CapacityBasis {
     /// A figure from elsewhere.
-    pub fn given(goodput_rps: f64, rejected_rps: Option<f64>) -> Result<Self, Failed> {
-        let basis = Basis::given(goodput_rps, rejected_rps).map_err(refused)?;
+    pub fn from_rates(goodput_rps: f64, rejected_rps: Option<f64>) -> Result<Self, Failed> {
+        let basis = Basis::from_rates(goodput_rps, rejected_rps).map_err(refusal_error)?;
         Ok(Self { basis, root: None })
     }
 
     /// No path was named.
-    pub fn missing() -> Failed {
+    pub fn missing_error() -> Failed {
         Failed::usage("no run").hint(HINT)
     }
 
@@ -57,21 +57,24 @@ impl CapacityBasis {
                 let file = artifact.summary_path();
                 (Some(artifact), file)
             }
-            Err(error) if path.is_dir() => return Err(unreadable(error)),
+            Err(error) if path.is_dir() => return Err(unreadable_error(error)),
             // Its reader says what is wrong with a file.
             Err(_) => (None, path.to_owned()),
         };
         let root = file.parent().map(Path::to_owned);
         let mut found = match artifact {
-            Some(artifact) if !slo.is_empty() && can_judge(&artifact) => {
-                of_result(results::read(&artifact, slo, observer)?, path, root, wanted)?
-            }
+            Some(artifact) if !slo.is_empty() && can_judge(&artifact) => basis_of_result(
+                results::read_result(&artifact, slo, observer)?,
+                path,
+                root,
+                wanted,
+            )?,
             // A run that was killed has a log all the same.
             Some(artifact) if !file.exists() => {
-                Self { basis: of_run(&log_of(artifact.path())?)?, root }
+                Self { basis: basis_of_run(&summary_from_log(artifact.path())?)?, root }
             }
             Some(Artifact::File(_)) | None => match read_results(&file) {
-                Ok(results) => Self { basis: of_reported(&file, &results, slo)?, root: None },
+                Ok(results) => Self { basis: basis_of_reported(&file, &results, slo)?, root: None },
                 Err(_) => of_summary(&file, root, wanted, slo)?,
             },
             // In a folder it is a summary, as large as one may be.
@@ -82,22 +85,23 @@ impl CapacityBasis {
     }
 
     /// Lengths of prompts and answers: of the log nearest to the confirmed rate, or assumed.
-    pub fn sizes(&self, here: &Expected) -> Option<Sizes> {
-        let seen = self.nearest().and_then(|folder| {
-            let pairs: Vec<(u32, u32)> = folder.records().ok()?.filter_map(|r| pair(&r)).collect();
-            Sizes::seen(&pairs, format!("{} requests in the log", pairs.len()))
+    pub fn prompt_and_answer_sizes(&self, here: &Expected) -> Option<Sizes> {
+        let seen = self.nearest_run_folder().and_then(|folder| {
+            let pairs: Vec<(u32, u32)> =
+                folder.read_records().ok()?.filter_map(|r| prompt_and_answer(&r)).collect();
+            Sizes::from_pairs(&pairs, format!("{} requests in the log", pairs.len()))
         });
-        let assumed = || Sizes::assumed(here.input_tokens?, here.output_tokens?);
+        let assumed = || Sizes::from_means(here.input_tokens?, here.output_tokens?);
         seen.or_else(assumed)
     }
 
     /// From the log nearest to the confirmed rate, with just the percentiles that are needed.
     pub fn fan_out(&self, calls: u32) -> Option<FanOut> {
-        let folder = self.nearest()?;
-        let (mut plan, manifest) = (folder.plan().ok()?, folder.manifest().ok()?);
+        let folder = self.nearest_run_folder()?;
+        let (mut plan, manifest) = (folder.read_plan().ok()?, folder.read_manifest().ok()?);
         let shares = fan_out_shares(calls);
         plan.measure.percentiles = [0.5, 0.99].iter().chain(&shares).map(|q| q * 100.0).collect();
-        let summary = summarise(&folder, &plan, &manifest, 0).ok()?;
+        let summary = summarize_run(&folder, &plan, &manifest, 0).ok()?;
         let known =
             |name: &str| summary.metrics.get(name).map(reliable_percentiles).unwrap_or_default();
         let all = [("e2e", known("e2e")), ("ttft", known("ttft"))];
@@ -105,7 +109,7 @@ impl CapacityBasis {
     }
 
     /// The run nearest to the confirmed rate, if its folder is there.
-    fn nearest(&self) -> Option<RunFolder> {
+    fn nearest_run_folder(&self) -> Option<RunFolder> {
         let root = self.root.as_deref()?;
         let distance = |level: &&MeasuredLevel| (level.rps / self.basis.confirmed_rps).ln().abs();
         let nearest =
@@ -129,7 +133,7 @@ fn reliable_percentiles(metric: &Metric) -> Vec<(f64, f64)> {
     known
 }
 
-fn pair(record: &RequestRecord) -> Option<(u32, u32)> {
+fn prompt_and_answer(record: &RequestRecord) -> Option<(u32, u32)> {
     if record.phase != Phase::Measured || !record.is_ok() {
         return None;
     }
@@ -138,40 +142,40 @@ fn pair(record: &RequestRecord) -> Option<(u32, u32)> {
     Some((input, output.or(record.planned.output_tokens)?))
 }
 
-fn of_run(summary: &Summary) -> Result<Basis, Failed> {
-    Basis::of_run(summary).map_err(refused)
+fn basis_of_run(summary: &Summary) -> Result<Basis, Failed> {
+    Basis::from_run(summary).map_err(refusal_error)
 }
 
-fn of_sweep(summary: &SweepSummary) -> Result<Basis, Failed> {
-    Basis::of_sweep(summary).map_err(refused)
+fn basis_of_sweep(summary: &SweepSummary) -> Result<Basis, Failed> {
+    Basis::from_sweep(summary).map_err(refusal_error)
 }
 
-fn log_of(path: &Path) -> Result<Summary, Failed> {
-    let folder = RunFolder::open(path).map_err(unreadable)?;
-    let plan = folder.plan().map_err(unreadable)?;
-    let manifest = folder.manifest().map_err(unreadable)?;
-    summarise(&folder, &plan, &manifest, 0)
+fn summary_from_log(path: &Path) -> Result<Summary, Failed> {
+    let folder = RunFolder::open(path).map_err(unreadable_error)?;
+    let plan = folder.read_plan().map_err(unreadable_error)?;
+    let manifest = folder.read_manifest().map_err(unreadable_error)?;
+    summarize_run(&folder, &plan, &manifest, 0)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
-fn unreadable(error: FolderError) -> Failed {
+fn unreadable_error(error: FolderError) -> Failed {
     Failed::usage(error.to_string()).hint(HINT)
 }
 
 /// Of a result that was judged anew.
-fn of_result(
+fn basis_of_result(
     result: SavedResult,
     path: &Path,
     root: Option<PathBuf>,
     wanted: &[(String, String)],
 ) -> Result<CapacityBasis, Failed> {
     if !wanted.is_empty() && !matches!(result, SavedResult::Sweeps(_)) {
-        return Err(is_one(path));
+        return Err(single_result_error(path));
     }
     match result {
-        SavedResult::Run(run) => Ok(CapacityBasis { basis: of_run(&run)?, root }),
-        SavedResult::Sweep(sweep) => Ok(CapacityBasis { basis: of_sweep(&sweep)?, root }),
-        SavedResult::Sweeps(sweeps) => of_sweeps(&sweeps, root, wanted),
+        SavedResult::Run(run) => Ok(CapacityBasis { basis: basis_of_run(&run)?, root }),
+        SavedResult::Sweep(sweep) => Ok(CapacityBasis { basis: basis_of_sweep(&sweep)?, root }),
+        SavedResult::Sweeps(sweeps) => basis_of_sweeps(&sweeps, root, wanted),
         _ => {
             let shown = path.display();
             Err(Failed::usage(format!("`{shown}` holds several runs of one load")).hint(HINT))
@@ -179,7 +183,7 @@ fn of_result(
     }
 }
 
-fn is_one(path: &Path) -> Failed {
+fn single_result_error(path: &Path) -> Failed {
     Failed::usage(format!("`{}` holds only one configuration", path.display()))
         .hint("remove --configuration")
 }
@@ -202,7 +206,7 @@ fn of_summary(
     })?;
     let schema = value.get("schema").and_then(Value::as_str).unwrap_or("").to_owned();
     if !wanted.is_empty() && schema != Sweeps::SCHEMA {
-        return Err(is_one(file));
+        return Err(single_result_error(file));
     }
     if !slo.is_empty() {
         let what = format!("`{shown}` has no request log, so it cannot be judged by another SLO");
@@ -211,9 +215,13 @@ fn of_summary(
         );
     }
     match schema.as_str() {
-        SweepSummary::SCHEMA => Ok(CapacityBasis { basis: of_sweep(&typed(value, file)?)?, root }),
-        Summary::SCHEMA => Ok(CapacityBasis { basis: of_run(&typed(value, file)?)?, root }),
-        Sweeps::SCHEMA => of_sweeps(&typed(value, file)?, root, wanted),
+        SweepSummary::SCHEMA => {
+            Ok(CapacityBasis { basis: basis_of_sweep(&deserialize(value, file)?)?, root })
+        }
+        Summary::SCHEMA => {
+            Ok(CapacityBasis { basis: basis_of_run(&deserialize(value, file)?)?, root })
+        }
+        Sweeps::SCHEMA => basis_of_sweeps(&deserialize(value, file)?, root, wanted),
         "" => Err(Failed::usage(format!(
             "`{shown}` is not a goodput summary: it has no `schema` field"
         ))
@@ -228,7 +236,7 @@ fn of_summary(
     }
 }
 
-fn typed<T: DeserializeOwned>(value: Value, file: &Path) -> Result<T, Failed> {
+fn deserialize<T: DeserializeOwned>(value: Value, file: &Path) -> Result<T, Failed> {
     serde_json::from_value(value).map_err(|error| {
         Failed::usage(format!("`{}` cannot be used: {error}", file.display()))
             .hint("another version of goodput may have written it, or it was edited by hand")
@@ -236,14 +244,14 @@ fn typed<T: DeserializeOwned>(value: Value, file: &Path) -> Result<T, Failed> {
 }
 
 /// The best configuration, or the one that was asked for.
-fn of_sweeps(
+fn basis_of_sweeps(
     sweeps: &Sweeps,
     root: Option<PathBuf>,
     wanted: &[(String, String)],
 ) -> Result<CapacityBasis, Failed> {
     let names = || {
         let all: Vec<String> =
-            sweeps.configurations.iter().map(|one| shown_values(&one.values)).collect();
+            sweeps.configurations.iter().map(|one| values_text(&one.values)).collect();
         format!("the configurations are: {}", all.join("; "))
     };
     let has = |one: &&Configuration| {
@@ -269,18 +277,18 @@ fn of_sweeps(
     let Some(sweep) = &found.sweep else {
         let because = found.failed.as_deref().unwrap_or("it was not measured");
         let what =
-            format!("the configuration {} has no sweep: {because}", shown_values(&found.values));
-        return Err(refused(Refused::new(what).hint(names())));
+            format!("the configuration {} has no sweep: {because}", values_text(&found.values));
+        return Err(refusal_error(Refused::new(what).hint(names())));
     };
-    let mut basis = of_sweep(sweep)?;
-    basis.about = format!("{} · {}", basis.about, shown_values(&found.values));
+    let mut basis = basis_of_sweep(sweep)?;
+    basis.about = format!("{} · {}", basis.about, values_text(&found.values));
     let inside = Path::new(&found.folder);
     let is_inside = inside.components().all(|part| matches!(part, Component::Normal(_)));
     let root = root.filter(|_| is_inside).map(|root| root.join(inside));
     Ok(CapacityBasis { basis, root })
 }
 
-fn shown_values(values: &BTreeMap<String, String>) -> String {
+fn values_text(values: &BTreeMap<String, String>) -> String {
     let pairs: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     pairs.join(" ")
 }

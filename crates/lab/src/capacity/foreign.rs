@@ -12,17 +12,17 @@ use goodput_campaign::sweep::{
 use goodput_model::{
     Chunk, ClassPlan, ErrorClass, Exchange, Failure, FailureStage, LengthDistribution, Measure,
     MetricName, Nanos, Phase, Plan, Planned, Reported, ReportedRequest, RequestRecord, Slo,
-    SloMetric, SloQuestion, Stamps, TokenCount, TokenSource, Verdict, plain,
+    SloMetric, SloQuestion, Stamps, TokenCount, TokenSource, Verdict, escape_control,
 };
-use goodput_stats::{RunFacts, Summary, analyse, audit_reported};
+use goodput_stats::{RunFacts, Summary, analyze_run, audit_reported};
 
-use super::refused;
+use super::refusal_error;
 use super::stated::stated_figures;
 use crate::error::Failed;
-use crate::sweep::promise;
+use crate::sweep::set_default_attainment;
 
 /// The basis that these runs of a file are under this SLO.
-pub(super) fn of_reported(
+pub(super) fn basis_of_reported(
     path: &Path,
     results: &[Reported],
     slo: &SloQuestion,
@@ -35,7 +35,7 @@ pub(super) fn of_reported(
     let mut points = Vec::new();
     let mut is_stated = false;
     for (number, result) in (1..).zip(results) {
-        let missing = missing(result, terms);
+        let missing = missing_figures(result, terms);
         let figures = if missing.is_empty() {
             counted_figures(result, slo)
         } else {
@@ -46,22 +46,22 @@ pub(super) fn of_reported(
                 lacking(path, result, terms, if holds_requests { &missing } else { &figures })
             })?
         };
-        points.push((String::new(), point(number, result, figures)));
+        points.push((String::new(), sweep_point(number, result, figures)));
     }
     let axis = points.first().map_or(Axis::Rate, |(_, point)| point.ask.level.axis());
-    let plan = SweepPlan { axis, search: false, ..promised(slo) };
-    let summary = SweepSummary::new(facts(results), plan, points);
-    let mut basis = Basis::of_sweep(&summary).map_err(refused)?;
+    let plan = SweepPlan { axis, search: false, ..sweep_plan_for(slo) };
+    let summary = SweepSummary::new(sweep_facts(results), plan, points);
+    let mut basis = Basis::from_sweep(&summary).map_err(refusal_error)?;
     basis.path = shown.to_string();
-    basis.notes.extend(doubts(path, results, is_stated));
+    basis.notes.extend(foreign_notes(path, results, is_stated));
     Ok(basis)
 }
 
 /// The settings of a list of loads under this SLO.
-fn promised(slo: &SloQuestion) -> SweepPlan {
+fn sweep_plan_for(slo: &SloQuestion) -> SweepPlan {
     let mut measure = Measure::new(Measure::PERCENTILES.to_vec());
-    slo.ask(&mut measure);
-    promise(&mut measure);
+    slo.apply_to(&mut measure);
+    set_default_attainment(&mut measure);
     SweepPlan { slo: measure.slo, attainment: measure.attainment, ..SweepPlan::default() }
 }
 
@@ -71,7 +71,7 @@ fn lacking(path: &Path, result: &Reported, terms: &Slo, missing: &[String]) -> F
     let what = format!(
         "`{}`{} cannot be judged by `{terms}`: it lacks {}",
         path.display(),
-        plain(label),
+        escape_control(label),
         missing.join(", ")
     );
     Failed::usage(what).hint(
@@ -82,7 +82,7 @@ fn lacking(path: &Path, result: &Reported, terms: &Slo, missing: &[String]) -> F
 }
 
 /// What these terms need of single requests and the file does not hold.
-fn missing(result: &Reported, slo: &Slo) -> Vec<String> {
+fn missing_figures(result: &Reported, slo: &Slo) -> Vec<String> {
     let Some(all) = result.details.as_deref().filter(|all| !all.is_empty()) else {
         return vec!["its single requests".to_owned()];
     };
@@ -105,7 +105,7 @@ fn missing(result: &Reported, slo: &Slo) -> Vec<String> {
     let starts = all.iter().all(|request| request.start_s.is_some());
     check(!starts, "the instant at which each request was sent");
     check(lacks(|request| request.ttft_ms.is_some()), "the TTFT of each request");
-    check(lacks(|request| request.whole_ms().is_some()), "the time that each request took");
+    check(lacks(|request| request.total_ms().is_some()), "the time that each request took");
     check(lacks(|request| request.output_tokens.is_some()), "the output tokens of each request");
     check(needs_gaps && lacks(|request| request.gaps_ms.is_some()), "the time between tokens");
     missing
@@ -113,14 +113,14 @@ fn missing(result: &Reported, slo: &Slo) -> Vec<String> {
 
 /// What its single requests say, each judged as one of a run of ours.
 fn counted_figures(result: &Reported, slo: &SloQuestion) -> Figures {
-    let mut figures = Figures::from_summary(&judged(result, slo));
+    let mut figures = Figures::from_summary(&judge_requests(result, slo));
     // Its client was another one, which left no trace of itself.
     (figures.verdict, figures.doubts) = (Verdict::Valid, Vec::new());
     figures
 }
 
 /// One run of the file as a point of a sweep.
-fn point(number: u32, result: &Reported, figures: Figures) -> Point {
+fn sweep_point(number: u32, result: &Reported, figures: Figures) -> Point {
     let users = result.load.concurrency.filter(|_| result.load.rate_rps.is_none());
     let rate = result.load.rate_rps.or(figures.scheduled_rps).or(figures.requests_per_s);
     let level = match users.and_then(|users| u32::try_from(users).ok()) {
@@ -141,7 +141,7 @@ fn point(number: u32, result: &Reported, figures: Figures) -> Point {
 }
 
 /// The numbers of its requests, from the same analysis as those of a run of ours.
-fn judged(result: &Reported, slo: &SloQuestion) -> Summary {
+fn judge_requests(result: &Reported, slo: &SloQuestion) -> Summary {
     let all = result.details.as_deref().unwrap_or_default();
     let start = all.iter().filter_map(|request| request.start_s).fold(f64::INFINITY, f64::min);
     let last = all.iter().filter_map(|request| request.start_s).fold(start, f64::max);
@@ -150,21 +150,22 @@ fn judged(result: &Reported, slo: &SloQuestion) -> Summary {
     let class = ClassPlan::synthetic("", unknown, unknown);
     let mut plan = Plan::open_loop("", class, rate, Duration::from_secs(1));
     (plan.load.duration, plan.load.num_requests) = (None, Some(all.len() as u64));
-    let SweepPlan { slo, attainment, .. } = promised(slo);
+    let SweepPlan { slo, attainment, .. } = sweep_plan_for(slo);
     (plan.measure.slo, plan.measure.attainment) = (slo, attainment);
     let facts = RunFacts { stream: true, ..RunFacts::default() };
     let mut ordered: Vec<&ReportedRequest> = all.iter().collect();
     ordered.sort_by(|a, b| a.start_s.unwrap_or(0.0).total_cmp(&b.start_s.unwrap_or(0.0)));
-    let records = || (0..).zip(&ordered).map(|(index, request)| record(index, request, start));
-    analyse(&plan, facts, records, &[], std::iter::empty())
+    let records =
+        || (0..).zip(&ordered).map(|(index, request)| request_record(index, request, start));
+    analyze_run(&plan, facts, records, &[], std::iter::empty())
 }
 
 /// One request, counted from when it was sent: when it was due the file does not say.
-fn record(index: u64, request: &ReportedRequest, start: f64) -> RequestRecord {
+fn request_record(index: u64, request: &ReportedRequest, start: f64) -> RequestRecord {
     let after = |from: Nanos, ms: f64| from + Nanos::from_secs_f64((ms / 1e3).clamp(0.0, 1e7));
     let sent = after(Nanos::ZERO, (request.start_s.unwrap_or(start) - start) * 1e3);
     let first = request.ttft_ms.filter(|_| !request.is_failed).map(|ms| after(sent, ms));
-    let end = after(sent, request.whole_ms().or(request.ttft_ms).unwrap_or(0.0));
+    let end = after(sent, request.total_ms().or(request.ttft_ms).unwrap_or(0.0));
     let count = |n: Option<u64>| {
         let n = u32::try_from(n?).unwrap_or(u32::MAX);
         Some(TokenCount { n, source: TokenSource::Usage })
@@ -188,7 +189,7 @@ fn record(index: u64, request: &ReportedRequest, start: f64) -> RequestRecord {
         stage: FailureStage::FirstToken,
         message: String::new(),
     });
-    let chunks = first.map_or_else(Vec::new, |first| chunks(request, first, end.max(first)));
+    let chunks = first.map_or_else(Vec::new, |first| token_chunks(request, first, end.max(first)));
     RequestRecord {
         index,
         phase: Phase::Measured,
@@ -211,7 +212,7 @@ fn record(index: u64, request: &ReportedRequest, start: f64) -> RequestRecord {
 }
 
 /// The first token and those after each gap; without gaps the first and the last.
-fn chunks(request: &ReportedRequest, first: Nanos, end: Nanos) -> Vec<Chunk> {
+fn token_chunks(request: &ReportedRequest, first: Nanos, end: Nanos) -> Vec<Chunk> {
     let chunk =
         |at| Chunk { at, tokens: None, bytes: 1, choice: 0, coalesced: false, lag_us: None };
     let mut at = first;
@@ -227,9 +228,10 @@ fn chunks(request: &ReportedRequest, first: Nanos, end: Nanos) -> Vec<Chunk> {
     all
 }
 
-fn facts(results: &[Reported]) -> SweepFacts {
+fn sweep_facts(results: &[Reported]) -> SweepFacts {
     let first = results.first();
-    let text = |of: fn(&Reported) -> Option<&String>| first.and_then(of).map(|text| plain(text));
+    let text =
+        |of: fn(&Reported) -> Option<&String>| first.and_then(of).map(|text| escape_control(text));
     SweepFacts {
         version: text(|run| run.version.as_ref()).unwrap_or_default(),
         started: text(|run| run.started.as_ref()).unwrap_or_default(),
@@ -245,7 +247,7 @@ fn facts(results: &[Reported]) -> SweepFacts {
 }
 
 /// What to know about figures that another tool measured.
-fn doubts(path: &Path, results: &[Reported], is_stated: bool) -> Vec<PlanNote> {
+fn foreign_notes(path: &Path, results: &[Reported], is_stated: bool) -> Vec<PlanNote> {
     let worst = results.iter().map(|run| audit_reported(run).verdict).max();
     let audit = worst.filter(|verdict| *verdict != Verdict::Valid).map(|verdict| {
         format!("the file is {}: see `goodput audit {}`", verdict.name(), path.display())

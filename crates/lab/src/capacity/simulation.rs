@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use goodput_campaign::capacity::{
-    Basis, Fitted, Played, Simulation, Sizes, Traffic, calibrate, levels, play_levels,
+    Basis, Fitted, Played, Simulation, Sizes, Traffic, calibrate_model, play_levels,
+    rates_to_simulate,
 };
 use goodput_clock::{allowed_cpus, now};
 use goodput_model::Nanos;
@@ -14,7 +15,7 @@ use crate::events::Observer;
 const SOON: Nanos = Nanos::from_millis(2_000);
 
 /// The chance of missing the SLO at the rates of this traffic, or why it is not stated.
-pub(super) fn simulate(
+pub(super) fn simulate_traffic(
     basis: &Basis,
     traffic: &Traffic,
     replicas: u64,
@@ -25,11 +26,11 @@ pub(super) fn simulate(
         return Simulation::refused("the lengths of prompts and answers are unknown", "");
     };
     let begun = now();
-    let fitted = match calibrate(basis, sizes) {
+    let fitted = match calibrate_model(basis, sizes) {
         Ok(fitted) => fitted,
         Err(because) => return Simulation::refused(because, sizes.about.clone()),
     };
-    let rates = levels(basis, traffic, replicas);
+    let rates = rates_to_simulate(basis, traffic, replicas);
     let mut number = 0;
     let played = play_levels(&fitted, &rates, |rps, numbers| {
         if numbers.start == 0 {
@@ -40,13 +41,13 @@ pub(super) fn simulate(
                     .notice(format!("simulating rate {number} of at most {most}: {rps:.3} req/s"));
             }
         }
-        play(&fitted, rps, numbers)
+        simulate_in_parallel(&fitted, rps, numbers)
     });
     Simulation::new(&fitted, sizes.about.clone(), played)
 }
 
 /// Some stretches at a rate, shared out among the processors.
-fn play(fitted: &Fitted, rps: f64, numbers: Range<u64>) -> Vec<Played> {
+fn simulate_in_parallel(fitted: &Fitted, rps: f64, numbers: Range<u64>) -> Vec<Played> {
     let threads = allowed_cpus().len().max(1);
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)

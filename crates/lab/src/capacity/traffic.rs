@@ -7,7 +7,7 @@ use goodput_campaign::capacity::{Expected, Refused, Traffic};
 use goodput_dataset::{DatasetEntry, TraceSelection, load_numbers, load_trace};
 use goodput_model::Nanos;
 
-use super::refused;
+use super::refusal_error;
 use crate::error::{Failed, dataset_failed};
 
 const HINT: &str = "a table has the columns `time_s,rps` or `hour,rps`; a trace has a timestamp on each line (goodput, Mooncake, BurstGPT, Azure)";
@@ -25,7 +25,7 @@ pub struct TrafficLoad {
 impl TrafficLoad {
     /// A day as a sine, with its peak at this hour.
     pub fn diurnal(peak: f64, trough: f64, peak_hour: f64) -> Result<Self, Failed> {
-        let traffic = Traffic::diurnal(peak, trough, peak_hour).map_err(refused)?;
+        let traffic = Traffic::diurnal(peak, trough, peak_hour).map_err(refusal_error)?;
         Ok(Self { traffic, tokens: None, notes: Vec::new() })
     }
 
@@ -37,13 +37,13 @@ impl TrafficLoad {
         let has = |name: &str| columns.iter().any(|column| column == name);
         if has("rps") {
             let (time, unit) = if has("hour") { ("hour", 3600.0) } else { ("time_s", 1.0) };
-            return from_table(path, time, unit);
+            return read_table(path, time, unit);
         }
-        from_trace(path)
+        read_trace(path)
     }
 
     /// Says where requests of another size are taken to be carried as the measured ones.
-    pub(super) fn other_mix(&self, here: &Expected) -> Option<String> {
+    pub(super) fn mix_warning(&self, here: &Expected) -> Option<String> {
         let (input, output) = self.tokens?;
         let measured = (here.input_tokens?, here.output_tokens?);
         let differs = |a: f64, b: f64| !(0.9..=1.1).contains(&(a / b));
@@ -75,28 +75,28 @@ fn first_line(path: &Path) -> Result<String, Failed> {
     Ok(String::new())
 }
 
-fn from_table(path: &Path, time: &str, unit: f64) -> Result<TrafficLoad, Failed> {
+fn read_table(path: &Path, time: &str, unit: f64) -> Result<TrafficLoad, Failed> {
     let columns =
         load_numbers(path, &[time, "rps"]).map_err(|error| dataset_failed(&error).or_hint(HINT))?;
     let rows: Vec<(f64, f64)> = match columns.as_slice() {
         [times, rates] => times.iter().map(|at| at * unit).zip(rates.iter().copied()).collect(),
         _ => Vec::new(),
     };
-    let traffic = Traffic::of_rates(&rows).map_err(|refused| about(path, refused))?;
+    let traffic = Traffic::from_rates(&rows).map_err(|refused| with_path(path, refused))?;
     Ok(TrafficLoad { traffic, tokens: None, notes: Vec::new() })
 }
 
-fn from_trace(path: &Path) -> Result<TrafficLoad, Failed> {
+fn read_trace(path: &Path) -> Result<TrafficLoad, Failed> {
     let loaded = load_trace(path, &TraceSelection::default())
         .map_err(|error| dataset_failed(&error).or_hint(HINT))?;
     let instants: Vec<f64> =
         loaded.entries.iter().filter_map(|entry| entry.at).map(Nanos::as_secs).collect();
-    let traffic = Traffic::of_arrivals(&instants).map_err(|refused| about(path, refused))?;
-    Ok(TrafficLoad { traffic, tokens: tokens(&loaded.entries), notes: loaded.notes })
+    let traffic = Traffic::from_arrivals(&instants).map_err(|refused| with_path(path, refused))?;
+    Ok(TrafficLoad { traffic, tokens: mean_tokens(&loaded.entries), notes: loaded.notes })
 }
 
 /// Mean lengths, where every entry states them.
-fn tokens(entries: &[DatasetEntry]) -> Option<(f64, f64)> {
+fn mean_tokens(entries: &[DatasetEntry]) -> Option<(f64, f64)> {
     let (mut input, mut output, mut count) = (0.0, 0.0, 0.0);
     for turn in entries.iter().flat_map(|entry| &entry.turns) {
         input += f64::from(turn.input_tokens?);
@@ -106,7 +106,7 @@ fn tokens(entries: &[DatasetEntry]) -> Option<(f64, f64)> {
     (count > 0.0).then(|| (input / count, output / count))
 }
 
-fn about(path: &Path, refused: Refused) -> Failed {
+fn with_path(path: &Path, refused: Refused) -> Failed {
     let what = format!("`{}` {}", path.display(), refused.what);
     Failed::usage(what).hint(refused.hint.unwrap_or_else(|| HINT.to_owned()))
 }

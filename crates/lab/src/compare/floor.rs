@@ -3,20 +3,21 @@
 use std::path::PathBuf;
 
 use goodput_campaign::compare::{
-    ComparedMetric, Design, Floor, Gate, MetricScale, Quantity, family, fingerprint, metric,
+    ComparedMetric, Design, Floor, Gate, MetricScale, Quantity, find_metric, tested_metrics,
+    text_fingerprint,
 };
 use goodput_campaign::sweep::Level;
 
 use crate::calibrate::{self, read_state, state_folder};
 use crate::error::Failed;
 use crate::events::Observer;
-use crate::saved::json;
+use crate::saved::to_json;
 
 /// The floor that was measured from this machine on this target (URL without secrets, model), if
 /// any.
-fn load(target: &str, model: &str, observer: &dyn Observer) -> Option<Floor> {
-    let machine = calibrate::machine();
-    let path = file(&machine, target, model)?;
+fn load_floor(target: &str, model: &str, observer: &dyn Observer) -> Option<Floor> {
+    let machine = calibrate::machine_text();
+    let path = rig_file(&machine, target, model)?;
     let bytes = read_state(&path)?;
     let ignored = |why: &str| {
         let path = path.display();
@@ -38,21 +39,21 @@ fn load(target: &str, model: &str, observer: &dyn Observer) -> Option<Floor> {
 }
 
 /// Keeps it for later comparisons; in which file.
-pub(super) fn keep(floor: &Floor) -> Result<PathBuf, Failed> {
-    let path = place(floor)?;
+pub(super) fn save_floor(floor: &Floor) -> Result<PathBuf, Failed> {
+    let path = floor_path(floor)?;
     // What a link leads to is replaced, not the link.
     let path = std::fs::canonicalize(&path).unwrap_or(path);
     let (folder, name) = (path.parent(), path.file_name().and_then(|name| name.to_str()));
     let written = folder.zip(name).map_or(Ok(()), |(folder, name)| {
-        goodput_record::replace(folder, name, json(floor).as_bytes())
+        goodput_record::replace_in_folder(folder, name, to_json(floor).as_bytes())
     });
     written.map_err(|error| Failed::usage(error.to_string()))?;
     Ok(path)
 }
 
 /// The file that keeps it, in a folder that is there.
-fn place(floor: &Floor) -> Result<PathBuf, Failed> {
-    let path = file(&floor.machine, &floor.target, &floor.model).ok_or_else(|| {
+fn floor_path(floor: &Floor) -> Result<PathBuf, Failed> {
+    let path = rig_file(&floor.machine, &floor.target, &floor.model).ok_or_else(|| {
         Failed::usage("cannot save the noise floor: neither XDG_STATE_HOME nor HOME is set")
             .hint("set one of them")
     })?;
@@ -62,10 +63,10 @@ fn place(floor: &Floor) -> Result<PathBuf, Failed> {
 }
 
 /// A file for each rig.
-fn file(machine: &str, target: &str, model: &str) -> Option<PathBuf> {
+fn rig_file(machine: &str, target: &str, model: &str) -> Option<PathBuf> {
     let rig = [machine, target, model].join("\n");
     // Two rigs of one fingerprint would take each other's file, and tell by what it holds.
-    Some(state_folder()?.join(format!("floor-{}.json", fingerprint(&rig))))
+    Some(state_folder()?.join(format!("floor-{}.json", text_fingerprint(&rig))))
 }
 
 /// What is measured, as far as chance depends on it; load and time are the design's.
@@ -84,32 +85,32 @@ pub struct Rig<'a> {
 
 /// The noise floor of this rig, if it was measured like this comparison. Margins that the user did
 /// chose rise to it; margins that the user chose, and gates, are refused below it.
-pub fn known(
+pub fn apply_known_floor(
     design: &mut Design,
     rig: &Rig<'_>,
     observer: &dyn Observer,
 ) -> Result<Option<Floor>, Failed> {
-    let Some(floor) = load(rig.target, rig.model, observer) else { return Ok(None) };
-    if let Some(why) = mismatch(&floor, design, rig.workload) {
+    let Some(floor) = load_floor(rig.target, rig.model, observer) else { return Ok(None) };
+    if let Some(why) = floor_mismatch(&floor, design, rig.workload) {
         observer.notice(format!("ignoring the noise floor of this rig: {why}"));
         return Ok(None);
     }
     // A gate is not a margin: default margins rise with and without gates.
-    if let Some(raised) = raise(design, &floor, rig.has_slo, rig.is_margin_chosen) {
+    if let Some(raised) = raise_margins(design, &floor, rig.has_slo, rig.is_margin_chosen) {
         observer.notice(raised);
     }
-    check(design, &floor, rig.has_slo)?;
+    check_margins(design, &floor, rig.has_slo)?;
     Ok(Some(floor))
 }
 
 /// The load of a floor, in one line.
-pub fn loads(levels: &[Level]) -> String {
+pub fn loads_text(levels: &[Level]) -> String {
     let levels: Vec<String> = levels.iter().map(ToString::to_string).collect();
     levels.join(", ")
 }
 
 /// Why a noise floor does not apply to this comparison.
-fn mismatch(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
+fn floor_mismatch(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
     let is_given = !design.levels.is_empty() || design.quantity == Quantity::Goodput;
     if !is_given {
         return Some(format!(
@@ -117,7 +118,7 @@ fn mismatch(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
             floor.load
         ));
     }
-    let load = loads(&design.levels);
+    let load = loads_text(&design.levels);
     if load != floor.load {
         return Some(format!("it was measured at {}, and this is {load}", floor.load));
     }
@@ -136,37 +137,42 @@ fn mismatch(floor: &Floor, design: &Design, workload: &str) -> Option<String> {
 }
 
 /// Raises default margins to the floors of their metrics; none if all lie above.
-fn raise(design: &mut Design, floor: &Floor, has_slo: bool, is_chosen: bool) -> Option<String> {
+fn raise_margins(
+    design: &mut Design,
+    floor: &Floor,
+    has_slo: bool,
+    is_chosen: bool,
+) -> Option<String> {
     let mut raised = Vec::new();
-    for metric in tested(design, has_slo) {
+    for metric in metrics_to_test(design, has_slo) {
         let margin = design.margin_of(&metric.name);
         let is_choice = is_chosen && margin == design.margin;
         let noise = floor.change_of(&metric.name).filter(|noise| !is_choice && margin < *noise);
         let Some(noise) = noise else { continue };
         // To a tenth of a percent, and always above what was found. No file holds what is infinite.
         let margin = (((noise * 1e3).floor() + 1.0) / 1e3).min(10.0);
-        raised.push(format!("{} {:.1} {}", metric.title, margin * 100.0, unit(&metric)));
+        raised.push(format!("{} {:.1} {}", metric.title, margin * 100.0, unit_text(&metric)));
         design.margins.insert(metric.name, margin);
     }
     (!raised.is_empty()).then(|| {
         format!(
             "margins set to the noise floor of this rig: {} ({}); --margin sets one for all metrics",
             raised.join(", "),
-            measured(floor)
+            floor_age_text(floor)
         )
     })
 }
 
 /// Refuses margins and gates that this rig cannot tell from chance.
-fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
+fn check_margins(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
     let margin = |metric: ComparedMetric| {
         let margin = design.margin_of(&metric.name);
-        let what = format!("a margin of {:.2} {}", 100.0 * margin, unit(&metric));
+        let what = format!("a margin of {:.2} {}", 100.0 * margin, unit_text(&metric));
         (metric, margin, what)
     };
     let limit =
-        |gate: &Gate| Some((metric(&gate.metric)?, gate.change, format!("the gate `{gate}`")));
-    let margins = tested(design, has_slo).into_iter().map(margin);
+        |gate: &Gate| Some((find_metric(&gate.metric)?, gate.change, format!("the gate `{gate}`")));
+    let margins = metrics_to_test(design, has_slo).into_iter().map(margin);
     let asked = design.gates.iter().filter_map(limit).chain(margins);
     let below = |(metric, limit, what): (ComparedMetric, f64, String)| {
         let noise = floor.change_of(&metric.name).filter(|noise| limit.abs() < *noise)?;
@@ -179,8 +185,8 @@ fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
         "{what} is below the noise floor of {} on this rig: two measurements of one server differ by {:.2} {} by chance ({})",
         metric.title,
         100.0 * noise,
-        unit(&metric),
-        measured(floor)
+        unit_text(&metric),
+        floor_age_text(floor)
     );
     let hint = format!(
         "use {:.1} % or more, or measure longer runs (--duration) and their noise floor with --aa; more blocks do not lower it",
@@ -189,7 +195,7 @@ fn check(design: &Design, floor: &Floor, has_slo: bool) -> Result<(), Failed> {
     Err(Failed::usage(message).hint(hint))
 }
 
-fn unit(metric: &ComparedMetric) -> &'static str {
+fn unit_text(metric: &ComparedMetric) -> &'static str {
     match metric.scale {
         MetricScale::Ratio => "%",
         MetricScale::Difference => "points",
@@ -197,12 +203,16 @@ fn unit(metric: &ComparedMetric) -> &'static str {
 }
 
 /// What is tested of runs like these.
-fn tested(design: &Design, has_slo: bool) -> Vec<ComparedMetric> {
+fn metrics_to_test(design: &Design, has_slo: bool) -> Vec<ComparedMetric> {
     let is_there = |name: &String| has_slo || !["goodput_rps", "attainment"].contains(&&**name);
-    family(design).iter().filter(|name| is_there(name)).filter_map(|name| metric(name)).collect()
+    tested_metrics(design)
+        .iter()
+        .filter(|name| is_there(name))
+        .filter_map(|name| find_metric(name))
+        .collect()
 }
 
-fn measured(floor: &Floor) -> String {
+fn floor_age_text(floor: &Floor) -> String {
     format!("measured {} over {} blocks of {} s", floor.date, floor.blocks, floor.run_s)
 }
 
@@ -234,12 +244,13 @@ mod tests {
     fn a_margin_below_the_floor_is_refused_and_above_it_is_not() {
         let design = Design { margin: 0.03, ..Design::default() };
         // ln 1.03 is 0.02956.
-        check(&design, &floor(&[("ttft_p99", 0.0295)]), false).unwrap();
-        assert!(check(&design, &floor(&[("ttft_p99", 0.0297)]), false).is_err());
+        check_margins(&design, &floor(&[("ttft_p99", 0.0295)]), false).unwrap();
+        assert!(check_margins(&design, &floor(&[("ttft_p99", 0.0297)]), false).is_err());
         // What is not tested may be as noisy as it likes.
-        check(&design, &floor(&[("e2e_p99", 0.5)]), false).unwrap();
+        check_margins(&design, &floor(&[("e2e_p99", 0.5)]), false).unwrap();
         let refused =
-            check(&design, &floor(&[("ttft_p50", 0.04), ("ttft_p99", 0.041)]), false).unwrap_err();
+            check_margins(&design, &floor(&[("ttft_p50", 0.04), ("ttft_p99", 0.041)]), false)
+                .unwrap_err();
         let said = refused.to_string();
         for part in ["3.00 %", "4.19 %", "p99 TTFT", "2026-11-14", "8 blocks of 30 s"] {
             assert!(said.contains(part), "{part}: {said}");
@@ -253,19 +264,23 @@ mod tests {
         // Default margins lie above the floor by then.
         let with = |change| {
             let mut design = Design { gates: vec![gate(change)], ..Design::default() };
-            assert!(raise(&mut design, &noisy, false, false).unwrap().contains("p99 TTFT 4.1 %"));
+            assert!(
+                raise_margins(&mut design, &noisy, false, false)
+                    .unwrap()
+                    .contains("p99 TTFT 4.1 %")
+            );
             assert_eq!(design.margins, [("ttft_p99".to_owned(), 0.041)].into());
             design
         };
-        check(&with(0.05), &noisy, false).unwrap();
-        check(&with(-0.05), &noisy, false).unwrap();
-        assert!(check(&with(0.03), &noisy, false).is_err());
-        assert!(check(&with(-0.03), &noisy, false).is_err());
+        check_margins(&with(0.05), &noisy, false).unwrap();
+        check_margins(&with(-0.05), &noisy, false).unwrap();
+        assert!(check_margins(&with(0.03), &noisy, false).is_err());
+        assert!(check_margins(&with(-0.03), &noisy, false).is_err());
         // As a change it is e^0.04 - 1, which is 4.08 %.
-        assert!(check(&with(0.0405), &noisy, false).is_err());
-        check(&with(0.041), &noisy, false).unwrap();
+        assert!(check_margins(&with(0.0405), &noisy, false).is_err());
+        check_margins(&with(0.041), &noisy, false).unwrap();
         // A margin that the user chose is refused next to a gate too.
-        assert!(check(&Design { margins: [].into(), ..with(0.5) }, &noisy, false).is_err());
+        assert!(check_margins(&Design { margins: [].into(), ..with(0.5) }, &noisy, false).is_err());
     }
 
     #[test]
@@ -278,24 +293,24 @@ mod tests {
             ("e2e_p99", 0.9),
             ("attainment", 0.9),
         ]);
-        let said = raise(&mut design, &noisy, false, false).unwrap();
+        let said = raise_margins(&mut design, &noisy, false, false).unwrap();
         // e^0.2 - 1 is 22.14 %, e^0.05 - 1 is 5.127 %.
         let expected = [("ttft_p50", 0.052), ("ttft_p99", 0.222)];
         assert_eq!(design.margins, expected.map(|(name, at)| (name.to_owned(), at)).into());
         assert_eq!((design.margin, design.margin_of("tpot_p50")), (0.03, 0.03));
         assert!(said.contains("p99 TTFT 22.2 %") && said.contains("p50 TTFT 5.2 %"), "{said}");
         // What was raised lies above the floor, and is not raised twice.
-        check(&design, &noisy, false).unwrap();
-        assert_eq!(raise(&mut design, &noisy, false, false), None);
+        check_margins(&design, &noisy, false).unwrap();
+        assert_eq!(raise_margins(&mut design, &noisy, false, false), None);
         // What the user chose is refused instead.
         let mut chosen = Design { margin: 0.03, ..Design::default() };
-        assert_eq!(raise(&mut chosen, &noisy, false, true), None);
-        assert!(check(&chosen, &noisy, false).is_err());
+        assert_eq!(raise_margins(&mut chosen, &noisy, false, true), None);
+        assert!(check_margins(&chosen, &noisy, false).is_err());
         // The margin of failures is fixed at one point.
         let failing = floor(&[("error_share", 0.02)]);
-        raise(&mut chosen, &failing, false, true).unwrap();
+        raise_margins(&mut chosen, &failing, false, true).unwrap();
         assert_eq!((chosen.margin_of("error_share"), chosen.margin_of("ttft_p99")), (0.021, 0.03));
-        check(&chosen, &failing, false).unwrap();
+        check_margins(&chosen, &failing, false).unwrap();
     }
 
     #[test]
@@ -304,8 +319,8 @@ mod tests {
             for sd in [f64::from(thousandth) / 1e3, (f64::from(thousandth) / 1e3).ln_1p()] {
                 let mut design = Design { margin: 1e-6, ..Design::default() };
                 let noisy = floor(&[("ttft_p99", sd), ("attainment", sd)]);
-                raise(&mut design, &noisy, true, false).unwrap();
-                check(&design, &noisy, true).unwrap();
+                raise_margins(&mut design, &noisy, true, false).unwrap();
+                check_margins(&design, &noisy, true).unwrap();
             }
         }
     }
@@ -322,8 +337,8 @@ mod tests {
             run_s,
             ..Design::default()
         };
-        assert_eq!(mismatch(&here, &design(&[8.0], 30.0), "chat"), None);
-        assert_eq!(mismatch(&here, &design(&[8.0], 30.2), "chat"), None);
+        assert_eq!(floor_mismatch(&here, &design(&[8.0], 30.0), "chat"), None);
+        assert_eq!(floor_mismatch(&here, &design(&[8.0], 30.2), "chat"), None);
         for (levels, run_s, workload, says) in [
             (&[16.0][..], 30.0, "chat", "16/s"),
             (&[8.0, 16.0], 30.0, "chat", "8/s, 16/s"),
@@ -332,14 +347,14 @@ mod tests {
             (&[8.0], 60.0, "chat", "60 s"),
             (&[8.0], 0.0, "chat", "0 s"),
         ] {
-            let why = mismatch(&here, &design(levels, run_s), workload).unwrap();
+            let why = floor_mismatch(&here, &design(levels, run_s), workload).unwrap();
             assert!(why.contains(says), "{says}: {why}");
         }
         // Searches have no load of their own.
         let search = Design { quantity: Quantity::Goodput, ..design(&[], 30.0) };
         let of_search = Floor { load: String::new(), ..here.clone() };
-        assert_eq!(mismatch(&of_search, &search, "chat"), None);
-        assert!(mismatch(&of_search, &design(&[], 30.0), "chat").is_some());
-        assert!(mismatch(&here, &search, "chat").is_some());
+        assert_eq!(floor_mismatch(&of_search, &search, "chat"), None);
+        assert!(floor_mismatch(&of_search, &design(&[], 30.0), "chat").is_some());
+        assert!(floor_mismatch(&here, &search, "chat").is_some());
     }
 }

@@ -1,6 +1,6 @@
 //! Gates as they were typed, and whether runs can have what they ask for.
 
-use goodput_campaign::compare::{Better, Gate, GateError, Limit, metric};
+use goodput_campaign::compare::{Better, Gate, GateError, Limit, find_metric};
 use goodput_model::Plan;
 
 use crate::error::Failed;
@@ -13,7 +13,7 @@ const BY_SLO: [&str; 3] = ["goodput_rps", "goodput_tokens_per_s", "attainment"];
 const BY_RECOUNT: [&str; 2] = ["recounted_tokens_per_s", "characters_per_s"];
 
 /// What was typed.
-pub fn read(texts: &[String], observer: &dyn Observer) -> Result<Vec<Gate>, Failed> {
+pub fn parse_gates(texts: &[String], observer: &dyn Observer) -> Result<Vec<Gate>, Failed> {
     let mut gates = Vec::new();
     for text in texts {
         gates.extend(Gate::parse_all(text).map_err(|GateError(why)| {
@@ -28,7 +28,7 @@ pub fn read(texts: &[String], observer: &dyn Observer) -> Result<Vec<Gate>, Fail
 
 /// Whether a gate holds only for a change for the worse.
 fn asks_for_worse(gate: &Gate) -> bool {
-    let better = metric(&gate.metric).map(|metric| metric.better);
+    let better = find_metric(&gate.metric).map(|metric| metric.better);
     match gate.limit {
         Limit::Above => better == Some(Better::Lower) && gate.change >= 0.0,
         Limit::Below => better == Some(Better::Higher) && gate.change <= 0.0,
@@ -36,14 +36,14 @@ fn asks_for_worse(gate: &Gate) -> bool {
 }
 
 /// Percentiles of the table, and those that gates name.
-pub fn percentiles(gates: &[Gate]) -> Vec<f64> {
+pub fn reported_percentiles(gates: &[Gate]) -> Vec<f64> {
     let named = gates.iter().filter_map(|gate| gate.metric.rsplit_once("_p")?.1.parse().ok());
     let fits = |percent: &f64| *percent > 0.0 && *percent < 100.0;
     [50.0, 90.0, 99.0].into_iter().chain(named.filter(fits)).collect()
 }
 
 /// Refuses gates that nothing can be said about from runs of this plan.
-pub fn check(gates: &[Gate], plan: &Plan, whose: &str) -> Result<(), Failed> {
+pub fn check_gates(gates: &[Gate], plan: &Plan, whose: &str) -> Result<(), Failed> {
     let (has_slo, has_count) = (plan.measure.slo.is_some(), plan.workload.count_with.is_some());
     for gate in gates {
         let (needs, hint) = match gate.metric.as_str() {
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_a_gate_names_is_measured() {
         let gates = Gate::parse_all("p98 ttft < +5%, p99.9 e2e < +5%, goodput > -3%").unwrap();
-        assert_eq!(percentiles(&gates), [50.0, 90.0, 99.0, 98.0, 99.9]);
+        assert_eq!(reported_percentiles(&gates), [50.0, 90.0, 99.0, 98.0, 99.9]);
         assert!(!gates.iter().any(asks_for_worse));
         let odd = Gate::parse_all("p99 ttft > +50%, goodput < -5%").unwrap();
         assert!(odd.iter().all(asks_for_worse));

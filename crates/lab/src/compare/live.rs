@@ -11,9 +11,9 @@ mod targets;
 mod vary;
 
 use folder::RunsOnDisk;
-pub use folder::{ResumedComparison, read};
+pub use folder::{ResumedComparison, read_comparison};
 pub use request::CompareRequest;
-pub use targets::{NamedTargets, TargetSpec, complete, resolve, share_out};
+pub use targets::{NamedTargets, TargetSpec, assign_facts, resolve_targets, restore_secrets};
 
 use std::path::PathBuf;
 
@@ -41,12 +41,12 @@ pub struct CompareStart<'a> {
 
 /// Measures until everything is known, or the user or a target ends it. Where the comparison is, and
 /// what it says.
-pub fn compare(
+pub fn compare_live(
     lab: &Lab,
     mut request: CompareRequest,
     start: CompareStart<'_>,
 ) -> Result<(PathBuf, Comparison), Failed> {
-    if let Some(line) = request.twins() {
+    if let Some(line) = request.twin_warning() {
         lab.observer.note(line);
     }
     lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
@@ -58,34 +58,34 @@ pub fn compare(
         if is_over {
             // Completed runs need no server.
             let run = CompareRun::new(lab, request, resumed.folder, resumed.kept);
-            return Ok((path, run.finish(resumed.earlier, floor)?));
+            return Ok((path, run.measure_and_conclude(resumed.earlier, floor)?));
         }
         (folder, earlier, kept) = (Some(resumed.folder), resumed.earlier, resumed.kept);
     }
     // A target that is not there leaves no folder behind; but what a command says needs a place.
     if request.switch_cmd.is_some() && folder.is_none() {
-        folder = Some(create(start.out, &request)?);
+        folder = Some(create_folder(start.out, &request)?);
     }
     let switch = request.switch_cmd.as_ref().zip(folder.as_ref());
     let switch =
         switch.map(|(command, folder)| SwitchCommand::new(command, folder.path(), &request.plan));
-    let sides = sides::settle(lab, &mut request, switch.as_ref())?;
+    let sides = sides::prepare_targets(lab, &mut request, switch.as_ref())?;
     let floor = match &earlier {
         Some(earlier) => earlier.floor.clone(),
         None => known_floor(lab, &mut request, &sides, start.is_margin_chosen)?,
     };
-    let folder = folder.map_or_else(|| create(start.out, &request), Ok)?;
-    folder.write_asked(&request.written()).map_err(|error| folder_failed(&error))?;
+    let folder = folder.map_or_else(|| create_folder(start.out, &request), Ok)?;
+    folder.write_asked(&request.without_secrets()).map_err(|error| folder_failed(&error))?;
     let path = folder.path().to_owned();
-    let run = CompareRun::new(lab, request, folder, kept).on(sides, switch);
-    Ok((path, run.finish(earlier, floor)?))
+    let run = CompareRun::new(lab, request, folder, kept).with_sides(sides, switch);
+    Ok((path, run.measure_and_conclude(earlier, floor)?))
 }
 
-fn create(
+fn create_folder(
     out: &dyn Fn(&Plan) -> PathBuf,
     request: &CompareRequest,
 ) -> Result<CampaignFolder, Failed> {
-    CampaignFolder::create(Campaign::Comparison, &out(&request.plan), &request.written())
+    CampaignFolder::create(Campaign::Comparison, &out(&request.plan), &request.without_secrets())
         .map_err(|error| folder_failed(&error))
 }
 
@@ -102,11 +102,11 @@ fn known_floor(
     let rig = floor::Rig {
         target: &reference.plan.target.url,
         model: &reference.ready.model,
-        workload: &goodput_workload::describe(&request.plan.workload),
+        workload: &goodput_workload::describe_workload(&request.plan.workload),
         has_slo: request.plan.measure.slo.is_some(),
         is_margin_chosen,
     };
-    let floor = floor::known(&mut request.design, &rig, &*lab.observer)?;
+    let floor = floor::apply_known_floor(&mut request.design, &rig, &*lab.observer)?;
     if let Some(floor) = &floor {
         lab.observer.comparison(&CompareProgress::Floor(floor));
     }

@@ -13,7 +13,7 @@ pub const MOST: usize = 26;
 pub const LONGEST: usize = 24;
 
 /// `NAME=TARGET`. A name is plain: `mock:ttft=20ms` has none, nor has a folder that is there.
-pub fn split(text: &str) -> (Option<&str>, &str) {
+pub fn split_name(text: &str) -> (Option<&str>, &str) {
     let is_plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
     match text.split_once('=') {
         Some((name, target))
@@ -26,12 +26,12 @@ pub fn split(text: &str) -> (Option<&str>, &str) {
 }
 
 /// A name that is none, with the word that should be one.
-pub fn misnamed(text: &str) -> Option<Failed> {
+pub fn bad_name_error(text: &str) -> Option<Failed> {
     let (name, target) = text.split_once('=')?;
     let is_meant = target.contains("://") || target == "mock" || target.starts_with("mock:");
     // A URL may have `=` in its query, and an engine in its settings.
     let is_url = name.contains("://") || name.starts_with("mock:");
-    let is_open = is_meant && !is_url && split(text).0.is_none() && !Path::new(text).is_dir();
+    let is_open = is_meant && !is_url && split_name(text).0.is_none() && !Path::new(text).is_dir();
     is_open.then(|| {
         Failed::usage(format!(
             "`{name}` is not a valid name: use letters, digits, `.`, `_` and `-`"
@@ -44,13 +44,13 @@ pub fn misnamed(text: &str) -> Option<Failed> {
 pub const RESERVED: [&str; 3] = ["same", "tie", "void"];
 
 /// A, B, C…
-pub fn letter(place: usize) -> String {
+pub fn side_letter(place: usize) -> String {
     let letter = u8::try_from(place % MOST).map_or('?', |place| char::from(b'A' + place));
     letter.to_string()
 }
 
 /// Puts the one of this name first: the others are compared with it.
-pub fn refer<T>(
+pub fn put_reference_first<T>(
     all: &mut [T],
     reference: Option<&str>,
     name: impl Fn(&T) -> &str,
@@ -69,7 +69,10 @@ pub fn refer<T>(
 
 /// What is stated of each of these sides: facts under `NAME.` are those of one side, all others of
 /// every side. A name may be typed in either case.
-pub fn stated(facts: &BTreeMap<String, String>, names: &[&str]) -> Vec<BTreeMap<String, String>> {
+pub fn facts_by_side(
+    facts: &BTreeMap<String, String>,
+    names: &[&str],
+) -> Vec<BTreeMap<String, String>> {
     let place = |fact: &str| {
         let is_of = |name: &&&str| {
             let own = fact.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
@@ -97,7 +100,11 @@ pub fn stated(facts: &BTreeMap<String, String>, names: &[&str]) -> Vec<BTreeMap<
 }
 
 /// One for all, or one for each.
-pub fn each<T: Copy>(given: &[T], sides: usize, flag: &str) -> Result<Vec<Option<T>>, Failed> {
+pub fn one_per_side<T: Copy>(
+    given: &[T],
+    sides: usize,
+    flag: &str,
+) -> Result<Vec<Option<T>>, Failed> {
     match given {
         [] => Ok(vec![None; sides]),
         [one] => Ok(vec![Some(*one); sides]),
@@ -123,18 +130,21 @@ mod tests {
             ("http://x/?a=b", (None, "http://x/?a=b")),
             ("=runs/a", (None, "=runs/a")),
         ] {
-            assert_eq!(split(text), expected, "{text}");
+            assert_eq!(split_name(text), expected, "{text}");
         }
-        assert_eq!([letter(0), letter(25), letter(26)], ["A", "Z", "A"]);
+        assert_eq!([side_letter(0), side_letter(25), side_letter(26)], ["A", "Z", "A"]);
     }
 
     #[test]
     fn what_is_no_name_is_said() {
         for text in ["a b=mock", "=mock", "a/b=http://x"] {
-            assert!(misnamed(text).unwrap().to_string().contains("is not a valid name"), "{text}");
+            assert!(
+                bad_name_error(text).unwrap().to_string().contains("is not a valid name"),
+                "{text}"
+            );
         }
         for text in ["a=mock", "http://x/?a=http://b", "mock:ttft=20ms", "runs/a=b", "mock"] {
-            assert!(misnamed(text).is_none(), "{text}");
+            assert!(bad_name_error(text).is_none(), "{text}");
         }
     }
 
@@ -142,7 +152,7 @@ mod tests {
     fn the_reference_goes_first() {
         let order = |reference| {
             let mut all = ["a", "b", "c"];
-            refer(&mut all, reference, |one| *one).map(|()| all)
+            put_reference_first(&mut all, reference, |one| *one).map(|()| all)
         };
         assert_eq!(order(Some("c")).unwrap(), ["c", "a", "b"]);
         assert_eq!(order(None).unwrap(), ["a", "b", "c"]);
@@ -163,9 +173,9 @@ mod tests {
         ]);
         let own = [("gpu", "H200"), ("c.rack", "7"), ("A.", "x"), ("max_num_seqs", "256")];
         let other = [("gpu", "H100"), ("c.rack", "7"), ("A.", "x")];
-        assert_eq!(stated(&given, &["A", "B"]), [facts(&own), facts(&other)]);
+        assert_eq!(facts_by_side(&given, &["A", "B"]), [facts(&own), facts(&other)]);
         // A longer name is not that of a shorter one.
-        let nested = stated(&facts(&[("a.b.gpu", "1"), ("a.gpu", "2")]), &["a", "a.b"]);
+        let nested = facts_by_side(&facts(&[("a.b.gpu", "1"), ("a.gpu", "2")]), &["a", "a.b"]);
         assert_eq!(nested, [facts(&[("gpu", "2")]), facts(&[("gpu", "1")])]);
     }
 }

@@ -15,11 +15,11 @@ use sha2::{Digest, Sha256};
 /// A request that one side lacks is not compared: a closed loop asks a slower server less. Nor is
 /// one that quotes a server's answer. Of those that are, only the first of a session is due at an
 /// instant of the plan; what follows an answer is due when the server lets it.
-pub fn prove(groups: &[Vec<PathBuf>]) -> Option<Proof> {
+pub fn prove_same_requests(groups: &[Vec<PathBuf>]) -> Option<Proof> {
     let mut proof = Proof::default();
     let mut all = Sha256::new();
     for group in groups.iter().filter(|group| group.len() > 1) {
-        let Group { requests, is_timed, without_model } = read(group)?;
+        let Group { requests, is_timed, without_model } = read_group(group)?;
         proof.without_model |= without_model;
         if is_timed {
             proof.same_instant.get_or_insert(0);
@@ -66,16 +66,16 @@ struct ProvenRequest {
     is_at_once: bool,
 }
 
-fn read(group: &[PathBuf]) -> Option<Group> {
+fn read_group(group: &[PathBuf]) -> Option<Group> {
     let mut requests = BTreeMap::new();
     let mut is_timed = true;
     let mut models = Vec::new();
     for (side, path) in group.iter().enumerate() {
         let folder = RunFolder::open(path).ok()?;
-        let plan = folder.plan().ok()?;
+        let plan = folder.read_plan().ok()?;
         is_timed &= !matches!(plan.load.mode, Mode::Closed { .. });
-        models.push(folder.manifest().ok()?.target.model);
-        take(side, folder.records().ok()?, &mut requests)?;
+        models.push(folder.read_manifest().ok()?.target.model);
+        add_side(side, folder.read_records().ok()?, &mut requests)?;
         // Metrics that this side lacks are not compared.
         requests.retain(|_, request| request.sides > side);
     }
@@ -84,7 +84,7 @@ fn read(group: &[PathBuf]) -> Option<Group> {
 }
 
 /// Enters what one side was sent. None if it was sent something and nothing was hashed.
-fn take(
+fn add_side(
     side: usize,
     records: impl Iterator<Item = RequestRecord>,
     requests: &mut BTreeMap<u64, ProvenRequest>,

@@ -5,7 +5,7 @@ mod folders;
 mod levels;
 mod targets;
 
-pub use folders::answer;
+pub use folders::goodput_figure;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use goodput_campaign::compare::{
 use goodput_model::{LoadExtent, Plan, Slo, SystemFacts};
 use goodput_record::{Artifact, FolderError};
 
-use super::names::{each, stated};
-use super::{floor, gates, promised, proof};
+use super::names::{facts_by_side, one_per_side};
+use super::{floor, gates, proof, slo_text};
 use crate::error::{Failed, folder_failed};
 use crate::host;
 use crate::run::Lab;
@@ -26,7 +26,7 @@ pub use baseline::Replan;
 use baseline::{Again, Live, Measured};
 use folders::{Lens, SideResults, SideRun};
 use levels::Levels;
-pub use targets::{ComparedServer, RunSource, any_saved, read as read_targets};
+pub use targets::{ComparedServer, RunSource, has_saved, parse_targets};
 
 /// What is asked of saved runs.
 pub struct SavedRequest<'a> {
@@ -62,7 +62,7 @@ pub struct SavedRequest<'a> {
 
 /// What saved runs say, those of a baseline also measured again. Where the comparison should be
 /// kept (nowhere: none), and what it says.
-pub fn compare(
+pub fn compare_saved(
     lab: &Lab,
     mut request: SavedRequest<'_>,
 ) -> Result<(Option<PathBuf>, Comparison), Failed> {
@@ -72,13 +72,13 @@ pub fn compare(
     let lens = Lens {
         slo: slo.as_ref(),
         attainment: request.attainment,
-        percentiles: gates::percentiles(&request.gates),
+        percentiles: gates::reported_percentiles(&request.gates),
         observer: &*lab.observer,
     };
     let mut sides =
-        targets.iter().map(|target| read(target, &lens)).collect::<Result<Vec<_>, _>>()?;
+        targets.iter().map(|target| read_side(target, &lens)).collect::<Result<Vec<_>, _>>()?;
     for run in sides.iter().flat_map(|side| &side.runs) {
-        gates::check(&request.gates, &run.plan, &format!("`{}`", run.path.display()))?;
+        gates::check_gates(&request.gates, &run.plan, &format!("`{}`", run.path.display()))?;
     }
     // All that can be refused is refused before anything is measured.
     let settled = Settled::new(lab, &request, &targets, &sides)?;
@@ -87,21 +87,21 @@ pub fn compare(
     let mut state = CompareState::Complete;
     if let (true, Some(out)) = (is_live, &kept) {
         let again = Again { replan: request.replan, lens: &lens, out };
-        state = measure(lab, &targets, &mut sides, &again)?;
+        state = measure_servers(lab, &targets, &mut sides, &again)?;
     }
     let facts = CompareFacts {
         state,
         took_s: (goodput_clock::now() - begin).as_secs(),
-        command: lab.shown_command(),
-        ..facts()
+        command: lab.redacted_command(),
+        ..compare_facts()
     };
     Ok((kept, settled.conclude(facts, &targets, &sides)))
 }
 
 /// What a folder holds; nothing yet of a server.
-fn read(target: &ComparedServer, lens: &Lens<'_>) -> Result<SideResults, Failed> {
+fn read_side(target: &ComparedServer, lens: &Lens<'_>) -> Result<SideResults, Failed> {
     match &target.place {
-        RunSource::Saved(folders) => SideResults::read(folders, lens),
+        RunSource::Saved(folders) => SideResults::read_folders(folders, lens),
         RunSource::Live(_) => Ok(SideResults::default()),
     }
 }
@@ -123,7 +123,7 @@ fn comparison_folder(
 }
 
 /// Fills in the sides of servers with what the baseline's runs measure there.
-fn measure(
+fn measure_servers(
     lab: &Lab,
     targets: &[ComparedServer],
     sides: &mut [SideResults],
@@ -139,7 +139,8 @@ fn measure(
     let Some((baseline, others)) = sides.split_first_mut() else {
         return Ok(CompareState::Complete);
     };
-    let Measured { sides: measured, state } = baseline::measure(lab, baseline, &servers, again)?;
+    let Measured { sides: measured, state } =
+        baseline::measure_baseline(lab, baseline, &servers, again)?;
     for (server, taken) in servers.iter().zip(measured) {
         if let Some(side) = server.side.checked_sub(1).and_then(|place| others.get_mut(place)) {
             *side = taken;
@@ -148,7 +149,7 @@ fn measure(
     Ok(state)
 }
 
-fn facts() -> CompareFacts {
+fn compare_facts() -> CompareFacts {
     CompareFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: host::timestamp(),
@@ -181,17 +182,18 @@ impl Settled {
         }
         let (gates, margin) = (request.gates.clone(), request.margin);
         let under_test = request.under_test.clone();
-        let mut design = Design { gates, margin, under_test, ..design(targets, sides, &levels) };
+        let mut design =
+            Design { gates, margin, under_test, ..saved_design(targets, sides, &levels) };
         let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
         let floor = known_floor(lab, &mut design, sides, request.is_margin_chosen)?;
         Ok(Self {
             levels,
             design,
             floor,
-            gpus: each(request.gpus, targets.len(), "--gpus")?,
-            prices: each(request.prices, targets.len(), "--price-per-gpu-hour")?,
+            gpus: one_per_side(request.gpus, targets.len(), "--gpus")?,
+            prices: one_per_side(request.prices, targets.len(), "--price-per-gpu-hour")?,
             insists: request.insists,
-            meta: stated(&request.meta, &names),
+            meta: facts_by_side(&request.meta, &names),
         })
     }
 
@@ -207,27 +209,27 @@ impl Settled {
         let first = sides.first().and_then(|side| side.runs.first());
         let facts = CompareFacts {
             workload: first.map_or_else(String::new, |run| run.summary.run.workload.clone()),
-            slo: first.map_or_else(String::new, |run| promised(&run.plan.measure)),
+            slo: first.map_or_else(String::new, |run| slo_text(&run.plan.measure)),
             from_baseline: targets.iter().any(ComparedServer::is_live),
             blocks: fewest,
             ..facts
         };
         let design = Design { looks: vec![fewest], ..self.design };
-        let proof = proof(&self.levels, sides);
+        let proof = prove_saved(&self.levels, sides);
         let behind = self.gpus.into_iter().zip(self.prices);
         let all = (0..).zip(targets.iter().zip(sides)).zip(behind);
         let side =
             |((place, (target, taken)), behind): ((u32, (&ComparedServer, &SideResults)), _)| {
-                let mut runs = self.levels.cells(place, taken);
+                let mut runs = self.levels.compared_runs(place, taken);
                 let said = self.meta.get(place as usize).cloned().unwrap_or_default();
                 let said = SystemFacts { said, ..SystemFacts::default() }.settings();
                 for run in &mut runs {
                     run.facts.server.extend(said.clone());
                 }
-                SavedSide { side: describe(target, taken, behind), runs }
+                SavedSide { side: describe_side(target, taken, behind), runs }
             };
         let saved = all.map(side).collect();
-        let comparison = compare::saved(facts, design, saved, self.floor, self.insists);
+        let comparison = compare::compare_saved(facts, design, saved, self.floor, self.insists);
         Comparison { proof, ..comparison }
     }
 }
@@ -243,7 +245,7 @@ fn known_floor(
         sides.iter().flat_map(|side| &side.runs).any(|run| run.plan.measure.slo.is_some());
     let is_here = |run: &&SideRun| {
         let host = &run.manifest.host;
-        format!("{}, {}", host.cpu, host.system) == crate::calibrate::machine()
+        format!("{}, {}", host.cpu, host.system) == crate::calibrate::machine_text()
     };
     let first = sides.iter().filter_map(|side| side.runs.first());
     let mut runs: Vec<&SideRun> = first.filter(is_here).collect();
@@ -257,7 +259,7 @@ fn known_floor(
             has_slo,
             is_margin_chosen,
         };
-        if let Some(floor) = floor::known(design, &rig, &*lab.observer)? {
+        if let Some(floor) = floor::apply_known_floor(design, &rig, &*lab.observer)? {
             return Ok(Some(floor));
         }
     }
@@ -265,7 +267,7 @@ fn known_floor(
 }
 
 /// Who it is.
-fn describe(
+fn describe_side(
     target: &ComparedServer,
     taken: &SideResults,
     (gpus, price_per_gpu_hour): (Option<u32>, Option<f64>),
@@ -290,7 +292,7 @@ fn describe(
 }
 
 /// The request, as far as independent runs have it in common.
-fn design(targets: &[ComparedServer], sides: &[SideResults], levels: &Levels) -> Design {
+fn saved_design(targets: &[ComparedServer], sides: &[SideResults], levels: &Levels) -> Design {
     let design = Design {
         sides: targets.iter().map(|target| target.name.clone()).collect(),
         quantity: if levels.has_runs() { Quantity::Runs } else { Quantity::Goodput },
@@ -313,11 +315,12 @@ fn design(targets: &[ComparedServer], sides: &[SideResults], levels: &Levels) ->
 }
 
 /// Whether those were sent the same that should have been: runs of one seed at one load.
-fn proof(levels: &Levels, sides: &[SideResults]) -> Option<Proof> {
+fn prove_saved(levels: &Levels, sides: &[SideResults]) -> Option<Proof> {
     let (reference, others) = sides.split_first()?;
     let twin = |run: &SideRun, side: &SideResults| {
         let is_twin = |other: &&SideRun| {
-            other.plan.load.seed == run.plan.load.seed && levels.place(other) == levels.place(run)
+            other.plan.load.seed == run.plan.load.seed
+                && levels.place_of(other) == levels.place_of(run)
         };
         side.runs.iter().find(is_twin).map(|twin| twin.path.clone())
     };
@@ -325,16 +328,16 @@ fn proof(levels: &Levels, sides: &[SideResults]) -> Option<Proof> {
         let twins = others.iter().map(|side| twin(run, side));
         std::iter::once(Some(run.path.clone())).chain(twins).collect::<Option<Vec<PathBuf>>>()
     };
-    let placed = reference.runs.iter().filter(|run| levels.place(run).is_some());
+    let placed = reference.runs.iter().filter(|run| levels.place_of(run).is_some());
     let groups: Vec<Vec<PathBuf>> = placed.filter_map(group).collect();
-    if groups.is_empty() { None } else { proof::prove(&groups) }
+    if groups.is_empty() { None } else { proof::prove_same_requests(&groups) }
 }
 
 /// A comparison of which only the summary exists; none otherwise.
-pub fn read_summary(path: &Path) -> Option<Result<Comparison, Failed>> {
+pub fn read_summary_only(path: &Path) -> Option<Result<Comparison, Failed>> {
     match Artifact::open(path) {
-        Ok(Artifact::Summary(folder)) if folder.schema() == Comparison::SCHEMA => {
-            Some(folder.summary().map_err(|error| Failed::usage(error.to_string())))
+        Ok(Artifact::Summary(folder)) if folder.read_schema() == Comparison::SCHEMA => {
+            Some(folder.read_summary().map_err(|error| Failed::usage(error.to_string())))
         }
         _ => None,
     }

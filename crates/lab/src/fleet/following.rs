@@ -9,16 +9,16 @@ use goodput_clock::{now, pause};
 use goodput_engine::Begin;
 use goodput_fleet::{JoinedRank, NextOrder, Order, OrderKind, RankSettings, Start};
 use goodput_model::{LogHistogram, Nanos, Plan, RequestRecord, ShardFacts};
-use goodput_record::{RunFolder, plan_of};
+use goodput_record::{RunFolder, parse_plan};
 use goodput_stats::RequestTally;
 
-use super::{Meeting, fleet_failed, mark, shard_folder};
+use super::{Meeting, fleet_failed, marker_path, shard_folder};
 use crate::error::{Failed, folder_failed};
 use crate::events::RunSink;
 use crate::handle::RunHandle;
 use crate::host;
 use crate::interrupt::Patience;
-use crate::run::{Lab, Prepared, RunContext, prepare};
+use crate::run::{Lab, Prepared, RunContext, prepare_run};
 
 /// How long to wait for a word before looking at other things.
 const LOOK_UP: Nanos = Nanos::from_millis(100);
@@ -49,7 +49,7 @@ type Check<'a> = &'a dyn Fn(&Plan) -> Result<(), Failed>;
 impl Meeting {
     /// Does what rank 0 says until it says that nothing follows. Where requests go, and with which
     /// keys, its own plan says: no other rank does.
-    pub fn follow(
+    pub fn follow_coordinator(
         &self,
         mut lab: Lab,
         own: &Plan,
@@ -58,12 +58,12 @@ impl Meeting {
     ) -> Result<Followed, Failed> {
         lab.is_led = true;
         let lab = &lab;
-        let rank = Arc::new(self.join(lab)?);
+        let rank = Arc::new(self.join_fleet(lab)?);
         let path = own_path(path, self);
         let mut last = None;
         let mut worst = Followed::Done;
         loop {
-            match rank.next(LOOK_UP) {
+            match rank.next_order(LOOK_UP) {
                 NextOrder::Nothing if lab.interrupt.is_interrupted() => {
                     return Ok(Followed::Interrupted);
                 }
@@ -80,18 +80,18 @@ impl Meeting {
                     return Err(lost_coordinator(last.as_deref()));
                 }
                 NextOrder::Order(order) => {
-                    let shared = shared(&order, rank.fleet(), self);
-                    let folder = shared.clone().unwrap_or_else(|| folder(&path, &order));
-                    let measured = complete(&order, own, check)
+                    let shared = shared_folder(&order, rank.fleet_name(), self);
+                    let folder = shared.clone().unwrap_or_else(|| ordered_folder(&path, &order));
+                    let measured = complete_plan(&order, own, check)
                         .and_then(|plan| prepare_same(lab, plan, &order))
-                        .and_then(|prepared| self.carry_out(lab, prepared, &rank, &folder));
+                        .and_then(|prepared| self.run_ordered(lab, prepared, &rank, &folder));
                     match measured {
                         Ok(()) => {
                             hand_over(lab, &rank, &folder, shared.is_some());
                             last = Some(folder);
                         }
                         Err(failed) => {
-                            let _ = rank.refuse(&failed.to_string());
+                            let _ = rank.report_refusal(&failed.to_string());
                             lab.observer.warn(failed.to_string());
                             worst = Followed::Refused;
                         }
@@ -101,13 +101,13 @@ impl Meeting {
         }
     }
 
-    fn join(&self, lab: &Lab) -> Result<JoinedRank, Failed> {
+    fn join_fleet(&self, lab: &Lab) -> Result<JoinedRank, Failed> {
         let Meeting { shard, at, token, join_within } = self;
         lab.interrupt.listen_once().map_err(|error| Failed::internal(error.to_string()))?;
         let settings = RankSettings {
             shard: *shard,
             token: token.clone(),
-            host: host::name(),
+            host: host::host_name(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             deadline: now() + Nanos::from(*join_within),
             clocks: goodput_clock::now_and_unix,
@@ -122,7 +122,7 @@ impl Meeting {
     }
 
     /// One run.
-    fn carry_out(
+    fn run_ordered(
         &self,
         lab: &Lab,
         prepared: Prepared,
@@ -137,17 +137,17 @@ impl Meeting {
             is_silent: true,
             shard: Some(ShardFacts {
                 shard: self.shard,
-                fleet: Some(rank.fleet().to_owned()),
+                fleet: Some(rank.fleet_name().to_owned()),
                 clock: rank.clock(),
             }),
-            begin: Some(begin(rank, &handle)),
+            begin: Some(begin_with_fleet(rank, &handle)),
             handle: handle.clone(),
             sinks: vec![Box::new(ProgressCounter(Arc::clone(&tally)))],
             ..RunContext::default()
         };
         let over = Arc::new(AtomicBool::new(false));
         let telling = report_counts(rank, &handle, &tally, &over);
-        let measured = prepared.run_here(lab, folder, context);
+        let measured = prepared.run_in_process(lab, folder, context);
         over.store(true, Ordering::Relaxed);
         if let Some(telling) = telling {
             let _ = telling.join();
@@ -158,14 +158,14 @@ impl Meeting {
             return Err(Failed::target("the other ranks began without this one, or not at all"));
         }
         let line = format!("{} requests, {:?}", summary.requests.scheduled, summary.verdict);
-        let _ = rank.done(&line);
+        let _ = rank.report_done(&line);
         Ok(())
     }
 }
 
 /// A run as it was ordered, unless this rank would send something else.
 fn prepare_same(lab: &Lab, plan: Plan, order: &Order) -> Result<Prepared, Failed> {
-    let prepared = prepare(lab, plan)?;
+    let prepared = prepare_run(lab, plan)?;
     if prepared.workload_hash() != order.workload {
         return Err(Failed::usage("this rank would send different requests than rank 0")
             .hint("every rank needs the same datasets, traces, and tokenizers"));
@@ -176,24 +176,25 @@ fn prepare_same(lab: &Lab, plan: Plan, order: &Order) -> Result<Prepared, Failed
 /// What cannot be handed over is still here, and who leads says that it is missing.
 fn hand_over(lab: &Lab, rank: &JoinedRank, folder: &Path, is_shared: bool) {
     let patience = Patience::new(&lab.interrupt).ok();
-    let waits = || patience.as_ref().is_none_or(|patience| !patience.is_over());
-    let handed = if is_shared { rank.keep() } else { rank.upload(folder, HANDING_OVER, waits) };
+    let waits = || patience.as_ref().is_none_or(|patience| !patience.has_run_out());
+    let handed =
+        if is_shared { rank.report_kept() } else { rank.upload(folder, HANDING_OVER, waits) };
     if let Err(error) = handed {
         lab.observer.warn(format!("{error}; this rank's shard is in {}", folder.display()));
     }
 }
 
 /// The place of this rank among the shards, where rank 0 and this one share a disk.
-fn shared(order: &Order, fleet: &str, meeting: &Meeting) -> Option<PathBuf> {
+fn shared_folder(order: &Order, fleet: &str, meeting: &Meeting) -> Option<PathBuf> {
     let parts = Path::new(&order.folder);
-    let is_shared = parts.is_absolute() && mark(parts, fleet).is_file();
+    let is_shared = parts.is_absolute() && marker_path(parts, fleet).is_file();
     is_shared.then(|| shard_folder(parts, meeting.shard.index()))
 }
 
 /// The plan, with what each rank settles for itself from its own: it lacks all secrets, and who leads
 /// does not say where keys are sent.
-fn complete(order: &Order, own: &Plan, check: Check<'_>) -> Result<Plan, Failed> {
-    let mut plan = plan_of(&order.plan).map_err(|error| folder_failed(&error))?;
+fn complete_plan(order: &Order, own: &Plan, check: Check<'_>) -> Result<Plan, Failed> {
+    let mut plan = parse_plan(&order.plan).map_err(|error| folder_failed(&error))?;
     let (target, own_target) = (&mut plan.target, &own.target);
     target.url.clone_from(&own_target.url);
     target.headers.clone_from(&own_target.headers);
@@ -206,14 +207,14 @@ fn complete(order: &Order, own: &Plan, check: Check<'_>) -> Result<Plan, Failed>
 }
 
 /// Says that this rank is ready, and waits for the word.
-fn begin(rank: &Arc<JoinedRank>, handle: &RunHandle) -> Begin {
+fn begin_with_fleet(rank: &Arc<JoinedRank>, handle: &RunHandle) -> Begin {
     let (rank, control) = (Arc::clone(rank), handle.control.clone());
     let is_off = Arc::clone(&handle.is_off);
     let clock = Arc::clone(&handle.clock);
     Box::new(move || {
-        let _ = rank.ready();
+        let _ = rank.report_ready();
         loop {
-            match rank.wait_go(LOOK_UP) {
+            match rank.wait_for_start(LOOK_UP) {
                 Start::At { at, clock: offset } => {
                     let _ = clock.set(offset);
                     return at;
@@ -258,11 +259,11 @@ fn report_counts(
             }
             if now() >= next {
                 next = now() + EVERY;
-                rank.report(super::totals::from_handle(&handle, &tally));
+                rank.report_totals(super::totals::totals_from_handle(&handle, &tally));
             }
             pause(Nanos::from_millis(50));
         }
-        rank.report(super::totals::from_handle(&handle, &tally));
+        rank.report_totals(super::totals::totals_from_handle(&handle, &tally));
     };
     std::thread::Builder::new().name("fleet".to_owned()).spawn(tell).ok()
 }
@@ -275,7 +276,7 @@ fn own_path(path: &Path, meeting: &Meeting) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn folder(path: &Path, order: &Order) -> PathBuf {
+fn ordered_folder(path: &Path, order: &Order) -> PathBuf {
     match &order.kind {
         OrderKind::Run => path.to_owned(),
         OrderKind::Point => path.join(format!("{:04}", order.number)),

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use goodput_model::{Plan, REDACTED};
-use goodput_record::plan_of;
+use goodput_record::parse_plan;
 use serde_json::Value;
 
 use crate::error::Failed;
 use crate::events::Observer;
-use crate::serve::{is_secret, without_secrets};
+use crate::serve::{is_secret_name, without_secrets};
 
 /// Headers whose values are not secret. Others may be.
 const HARMLESS: [&str; 7] = [
@@ -57,7 +57,7 @@ impl JobText<'_> {
         self.meta.iter().filter_map(|pair| pair.split_once('=')).try_for_each(check_meta)?;
         for (flag, command) in self.commands {
             if command.is_some_and(|command| without_secrets(command) != command) {
-                return Err(would_be_written(&format!("a secret in {flag}")));
+                return Err(exposed_secret_error(&format!("a secret in {flag}")));
             }
         }
         Ok(())
@@ -75,7 +75,7 @@ pub fn job_plan(path: &Path, observer: &dyn Observer) -> Result<String, Failed> 
     if text.len() > MOST_PLAN {
         return Err(Failed::usage("the plan is too large to put into the job"));
     }
-    let plan = plan_of(&text).map_err(|error| Failed::usage(error.to_string()))?;
+    let plan = parse_plan(&text).map_err(|error| Failed::usage(error.to_string()))?;
     check_plan(&plan)?;
     if let Some(file) = plan.target.cacert {
         observer.warn(format!("the plan uses `{file}`, which must exist on every rank"));
@@ -95,7 +95,7 @@ fn check_plan(plan: &Plan) -> Result<(), Failed> {
 }
 
 /// The error for a secret that the job would contain as text.
-fn would_be_written(what: &str) -> Failed {
+fn exposed_secret_error(what: &str) -> Failed {
     Failed::usage(format!("{what} would be written into the job"))
         .hint("pass keys in the environment: --api-key-env NAME")
 }
@@ -105,7 +105,7 @@ fn check_url(url: &str) -> Result<(), Failed> {
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
     let rest = base.split_once("://").map_or(base, |(_, rest)| rest);
     if rest.split('/').next().is_some_and(|host| host.contains('@')) {
-        return Err(would_be_written("the user in a URL"));
+        return Err(exposed_secret_error("the user in a URL"));
     }
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     let is_harmless = |pair: &str| match pair.split_once('=') {
@@ -117,7 +117,7 @@ fn check_url(url: &str) -> Result<(), Failed> {
         None => Ok(()),
         Some(pair) => {
             let name = pair.split_once('=').map_or("…", |(name, _)| name);
-            Err(would_be_written(&format!("the value of `?{name}` in a URL")))
+            Err(exposed_secret_error(&format!("the value of `?{name}` in a URL")))
         }
     }
 }
@@ -127,7 +127,7 @@ fn check_header(name: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let known = HARMLESS.join(", ");
-    Err(would_be_written(&format!("the value of header `{name}`")).hint(format!(
+    Err(exposed_secret_error(&format!("the value of header `{name}`")).hint(format!(
         "pass keys in the environment with --api-key-env NAME; only these headers are known to hold no secret: {known}"
     )))
 }
@@ -138,7 +138,9 @@ fn check_body(text: Option<&str>) -> Result<(), Failed> {
         .map_err(|error| Failed::usage(format!("the extra body is not valid JSON: {error}")))?;
     match secret_member(&body) {
         None => Ok(()),
-        Some(name) => Err(would_be_written(&format!("the value of `{name}` of the extra body"))),
+        Some(name) => {
+            Err(exposed_secret_error(&format!("the value of `{name}` of the extra body")))
+        }
     }
 }
 
@@ -158,7 +160,7 @@ fn secret_member(value: &Value) -> Option<&str> {
 
 fn check_meta((name, _): (&str, &str)) -> Result<(), Failed> {
     if sounds_secret(name) {
-        return Err(would_be_written(&format!("the value of `{name}`")));
+        return Err(exposed_secret_error(&format!("the value of `{name}`")));
     }
     Ok(())
 }
@@ -168,7 +170,9 @@ fn sounds_secret(name: &str) -> bool {
     let parted: String =
         name.chars().flat_map(|c| c.is_uppercase().then_some('_').into_iter().chain([c])).collect();
     name != GROUP
-        && (is_secret(name) || is_secret(&parted) || name.to_ascii_lowercase().contains("apikey"))
+        && (is_secret_name(name)
+            || is_secret_name(&parted)
+            || name.to_ascii_lowercase().contains("apikey"))
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ use goodput_model::{ClockOffset, Nanos, Plan, ShardFacts};
 use goodput_record::{RunFolder, State, plan_text};
 use goodput_stats::Summary;
 
-use super::{Meeting, check, fleet_failed, mark, resolve, shard_folder};
+use super::{
+    Meeting, check_sharded_plan, fleet_failed, marker_path, resolve_rendezvous, shard_folder,
+};
 use crate::error::{Failed, folder_failed};
 use crate::events::Observer;
 use crate::handle::RunHandle;
@@ -61,15 +63,20 @@ impl fmt::Debug for Leading {
 
 impl Drop for Leading {
     fn drop(&mut self) {
-        self.coordinator.end();
+        self.coordinator.announce_end();
     }
 }
 
 impl Meeting {
     /// Leads: listens, and waits until all are there, or for as long as was asked.
-    pub fn gather(self, lab: &Lab, plan: &Plan, has_several: bool) -> Result<Leading, Failed> {
+    pub fn gather_ranks(
+        self,
+        lab: &Lab,
+        plan: &Plan,
+        has_several: bool,
+    ) -> Result<Leading, Failed> {
         let meeting = self;
-        check(plan, meeting.shard)?;
+        check_sharded_plan(plan, meeting.shard)?;
         let fleet = format!("{}-{:08x}", host::timestamp(), now().0 as u32);
         let settings = CoordinatorSettings {
             of: meeting.shard.count(),
@@ -98,13 +105,13 @@ impl Meeting {
             !lab.interrupt.is_interrupted()
         });
         if lab.interrupt.is_interrupted() {
-            coordinator.end();
+            coordinator.announce_end();
             return Err(Failed::interrupted("stopped before the other ranks had joined"));
         }
         let coordinator = Arc::new(coordinator);
         let leading =
             Leading { coordinator, meeting, fleet, has_several, orders: AtomicU64::new(0) };
-        leading.check_there(&there, &*lab.observer)?;
+        leading.check_present(&there, &*lab.observer)?;
         Ok(leading)
     }
 }
@@ -124,18 +131,18 @@ impl Runner for Leading {
             // One that was lost may come back.
             let deadline = now() + COMING_BACK;
             let there = self.coordinator.gather(deadline, |_| !lab.interrupt.is_interrupted());
-            self.check_there(&there, &*lab.observer)?;
+            self.check_present(&there, &*lab.observer)?;
         }
         let number = self.orders.fetch_add(1, Ordering::Relaxed) + 1;
         let kind = if self.has_several { OrderKind::Point } else { OrderKind::Run };
         let plan = plan_text(&prepared.plan).map_err(|error| folder_failed(&error))?;
         let parts = path.join(RunFolder::SHARDS);
-        let mark = ShardsMarker::set(&parts, &self.fleet)?;
-        let folder = mark.folder();
+        let mark = ShardsMarker::create(&parts, &self.fleet)?;
+        let folder = mark.relative_folder();
         let order = Order { number, kind, plan, folder, workload: prepared.workload_hash() };
         self.coordinator.prepare(order).map_err(|error| fleet_failed(&error))?;
         let handle = RunHandle::default();
-        let minding = self.mind(&handle);
+        let minding = self.watch_ranks(&handle);
         let context = RunContext {
             repeat: context.repeat,
             label: format!("{}{} ranks · ", context.label, self.meeting.shard.count()),
@@ -145,26 +152,26 @@ impl Runner for Leading {
                 fleet: Some(self.fleet.clone()),
                 clock: Some(ClockOffset::default()),
             }),
-            begin: Some(self.begin(lab)),
+            begin: Some(self.begin_all(lab)),
             handle,
             ..RunContext::default()
         };
-        let own = prepared.run_here(lab, &shard_folder(&parts, 0), context);
+        let own = prepared.run_in_process(lab, &shard_folder(&parts, 0), context);
         drop(minding);
         if own.is_err() {
             self.coordinator.abort();
         }
         own?;
-        let folders = self.collect(lab, &parts)?;
+        let folders = self.collect_shards(lab, &parts)?;
         drop(mark);
-        merge::merge(&folders, path, Some(self.meeting.shard.count()), &*lab.observer)
+        merge::merge_folders(&folders, path, Some(self.meeting.shard.count()), &*lab.observer)
     }
 }
 
 impl Leading {
     /// Says who is missing. One run goes on without them; of several, none would be of the load that is
     /// asked about.
-    fn check_there(&self, there: &[u32], observer: &dyn Observer) -> Result<(), Failed> {
+    fn check_present(&self, there: &[u32], observer: &dyn Observer) -> Result<(), Failed> {
         let missing = (1..self.meeting.shard.count()).filter(|rank| !there.contains(rank));
         let missing: Vec<String> = missing.map(|rank| rank.to_string()).collect();
         let missing = missing.join(", ");
@@ -188,18 +195,18 @@ impl Leading {
     }
 
     /// Waits until all are ready, and gives the instant at which they begin.
-    fn begin(&self, lab: &Lab) -> Begin {
+    fn begin_all(&self, lab: &Lab) -> Begin {
         let (coordinator, interrupt) = (Arc::clone(&self.coordinator), lab.interrupt.clone());
         let observer = Arc::clone(&lab.observer);
         Box::new(move || {
             let deadline = now() + PREPARING;
             let ranks = coordinator.wait_ready(deadline, || !interrupt.is_interrupted());
             for rank in &ranks {
-                if let Some(why) = not_ready(rank) {
+                if let Some(why) = not_ready_reason(rank) {
                     observer.warn(format!("rank {} {why}", rank.rank));
                 }
             }
-            let go = coordinator.go(AHEAD);
+            let go = coordinator.announce_start(AHEAD);
             let count = go.ranks.len() + 1;
             let begin = if count == 1 { "rank begins" } else { "ranks begin together" };
             observer.note(format!("{count} {begin}"));
@@ -208,7 +215,7 @@ impl Leading {
     }
 
     /// Stops the others when this rank stops, and shows what they have done.
-    fn mind(&self, handle: &RunHandle) -> Minding {
+    fn watch_ranks(&self, handle: &RunHandle) -> Minding {
         let (coordinator, handle) = (Arc::clone(&self.coordinator), handle.clone());
         let over = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&over);
@@ -222,7 +229,7 @@ impl Leading {
                         sum.merge(&one.1);
                         sum
                     });
-                handle.live.set_others(snapshot(&others));
+                handle.live.set_others(to_snapshot(&others));
                 *handle.others.lock().unwrap_or_else(PoisonError::into_inner) = others;
                 if handle.control.was_told_to_stop() && !has_stopped {
                     has_stopped = true;
@@ -245,7 +252,7 @@ impl Leading {
 
     /// The folders of all parts that there are, of those that began. Who does not want to wait for the
     /// rest has what is here.
-    fn collect(&self, lab: &Lab, parts: &Path) -> Result<Vec<PathBuf>, Failed> {
+    fn collect_shards(&self, lab: &Lab, parts: &Path) -> Result<Vec<PathBuf>, Failed> {
         let patience =
             Patience::new(&lab.interrupt).map_err(|error| Failed::internal(error.to_string()))?;
         let deadline = now() + HANDING_OVER;
@@ -260,7 +267,7 @@ impl Leading {
                     said = settled;
                     lab.observer.note(format!("{settled} of {others} have arrived"));
                 }
-                !patience.is_over()
+                !patience.has_run_out()
             },
         );
         let ranks = self.coordinator.ranks();
@@ -273,7 +280,7 @@ impl Leading {
                 // It shares our disk, and what it measured is here.
                 Err(why) if RunFolder::open(&folder).is_ok() => {
                     lab.observer.warn(format!("rank {rank}: {why}"));
-                    wait_closed(&folder, deadline, || !patience.is_over());
+                    wait_closed(&folder, deadline, || !patience.has_run_out());
                     folders.push(folder);
                 }
                 Err(why) => lab.observer.warn(format!(
@@ -293,7 +300,7 @@ fn wait_closed(folder: &Path, deadline: Nanos, mut look: impl FnMut() -> bool) {
         logs.into_iter().flatten().map(|file| file.len()).sum::<u64>()
     };
     let is_open = || {
-        let manifest = RunFolder::open(folder).and_then(|folder| folder.manifest());
+        let manifest = RunFolder::open(folder).and_then(|folder| folder.read_manifest());
         manifest.is_ok_and(|manifest| manifest.state == State::Running)
     };
     let (mut last, mut since) = (size(), now());
@@ -313,8 +320,8 @@ struct ShardsMarker {
 }
 
 impl ShardsMarker {
-    fn set(parts: &Path, fleet: &str) -> Result<Self, Failed> {
-        let mark = mark(parts, fleet);
+    fn create(parts: &Path, fleet: &str) -> Result<Self, Failed> {
+        let mark = marker_path(parts, fleet);
         std::fs::create_dir_all(parts).and_then(|()| std::fs::write(&mark, fleet)).map_err(
             |error| {
                 Failed::usage(format!("cannot write to `{}`: {error}", parts.display()))
@@ -325,7 +332,7 @@ impl ShardsMarker {
     }
 
     /// Where the parts belong, from every folder.
-    fn folder(&self) -> String {
+    fn relative_folder(&self) -> String {
         std::fs::canonicalize(&self.parts)
             .map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned())
     }
@@ -338,7 +345,7 @@ impl Drop for ShardsMarker {
 }
 
 /// Why a rank does not begin with the others.
-fn not_ready(rank: &RankState) -> Option<String> {
+fn not_ready_reason(rank: &RankState) -> Option<String> {
     match &rank.phase {
         RankPhase::Ready => None,
         RankPhase::Refused(why) => Some(format!("cannot: {why}")),
@@ -347,7 +354,7 @@ fn not_ready(rank: &RankState) -> Option<String> {
     }
 }
 
-fn snapshot(totals: &Totals) -> Snapshot {
+fn to_snapshot(totals: &Totals) -> Snapshot {
     Snapshot {
         started: totals.started,
         ok: totals.ended.saturating_sub(totals.failed),
@@ -384,16 +391,16 @@ fn listening_address(meeting: &Meeting) -> Result<SocketAddr, Failed> {
         return is_own(&address).then_some(address).ok_or_else(elsewhere);
     }
     let port = meeting.at.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-    let found = resolve(&meeting.at);
+    let found = resolve_rendezvous(&meeting.at);
     match (&meeting.token, port, found) {
-        (Some(_), Some(port), Ok(found)) if found.iter().any(is_own) => Ok(everywhere(port)),
-        (Some(_), Some(port), Err(_)) => Ok(everywhere(port)),
+        (Some(_), Some(port), Ok(found)) if found.iter().any(is_own) => Ok(any_address(port)),
+        (Some(_), Some(port), Err(_)) => Ok(any_address(port)),
         (_, _, found) => found?.into_iter().find(is_own).ok_or_else(elsewhere),
     }
 }
 
 /// All addresses of this machine, of IPv6 too where it has that.
-fn everywhere(port: u16) -> SocketAddr {
+fn any_address(port: u16) -> SocketAddr {
     let six = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
     let has_six = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok();
     if has_six { six } else { SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)) }

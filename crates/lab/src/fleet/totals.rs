@@ -9,7 +9,10 @@ use goodput_stats::RequestTally;
 use crate::handle::RunHandle;
 
 /// What was counted so far.
-pub(super) fn from_handle(handle: &RunHandle, tally: &Mutex<RequestTally<LogHistogram>>) -> Totals {
+pub(super) fn totals_from_handle(
+    handle: &RunHandle,
+    tally: &Mutex<RequestTally<LogHistogram>>,
+) -> Totals {
     let seen = handle.live.snapshot();
     let tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     Totals {

@@ -21,7 +21,7 @@ pub(super) struct RunNames {
 }
 
 /// Runs the command before the load; if it fails, so does the run.
-pub(super) fn before(
+pub(super) fn run_before_command(
     command: &str,
     names: &RunNames,
     observer: &dyn Observer,
@@ -31,10 +31,10 @@ pub(super) fn before(
     if interrupt.is_interrupted() {
         return Err(Failed::interrupted("stopped before --before-cmd ran: nothing was sent"));
     }
-    match run(command, names, observer, interrupt) {
+    match run_command(command, names, observer, interrupt) {
         Ok(ShellOutcome::Ended(status)) if status.success() => Ok(()),
         Ok(ShellOutcome::Ended(status)) => {
-            let how = shell::ended(status);
+            let how = shell::status_text(status);
             Err(Failed::usage(format!("--before-cmd `{command}` {how}: nothing was sent")).hint(
                 "the run starts only if it exits with status 0; append `|| true` to ignore its \
                  failure",
@@ -47,22 +47,22 @@ pub(super) fn before(
 }
 
 /// Runs the command after the load. The run is over: what becomes of it is only said.
-pub(super) fn after(
+pub(super) fn run_after_command(
     command: &str,
     names: &RunNames,
     observer: &dyn Observer,
     interrupt: &Interrupt,
 ) {
-    let how = match run(command, names, observer, interrupt) {
+    let how = match run_command(command, names, observer, interrupt) {
         Ok(ShellOutcome::Ended(status)) if status.success() => return,
-        Ok(ShellOutcome::Ended(status)) => shell::ended(status),
+        Ok(ShellOutcome::Ended(status)) => shell::status_text(status),
         Ok(ShellOutcome::Stopped | ShellOutcome::TooLong) => "was stopped".to_owned(),
         Err(error) => format!("cannot be run: {error}"),
     };
     observer.warn(format!("--after-cmd `{command}` {how}"));
 }
 
-fn run(
+fn run_command(
     command: &str,
     names: &RunNames,
     observer: &dyn Observer,
@@ -71,13 +71,13 @@ fn run(
     // What it says must not be drawn over.
     let _terminal = observer.lend_terminal();
     let patience = Patience::new(interrupt)?;
-    shell::run(described(command, names)?, None, &|| patience.is_over())
+    shell::run_command(command_with_names(command, names)?, None, &|| patience.has_run_out())
 }
 
 /// What it says goes to stderr: stdout is for data.
-fn described(command: &str, names: &RunNames) -> io::Result<Command> {
+fn command_with_names(command: &str, names: &RunNames) -> io::Result<Command> {
     let out = io::stderr().as_fd().try_clone_to_owned()?;
-    let mut shell = shell::command(command);
+    let mut shell = shell::shell_command(command);
     shell
         .env("GOODPUT_RUN_FOLDER", &names.folder)
         .env("GOODPUT_TARGET", &names.target)

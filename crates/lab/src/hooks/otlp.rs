@@ -144,7 +144,7 @@ impl Attributes {
         self.0.push(KeyValue { key, value: value.into() });
     }
 
-    pub(super) fn maybe(&mut self, key: &'static str, value: Option<impl Into<AnyValue>>) {
+    pub(super) fn add_if_some(&mut self, key: &'static str, value: Option<impl Into<AnyValue>>) {
         if let Some(value) = value {
             self.add(key, value);
         }

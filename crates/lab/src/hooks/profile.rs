@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_clock::unless;
+use goodput_clock::run_until;
 use goodput_model::{ErrorClass, Failure, FailureStage};
 
 use crate::error::Failed;
@@ -30,20 +30,20 @@ const WORD_AFTER: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Begins; a server that cannot is not measured.
-pub(super) fn start(ready: &Ready, interrupt: &Interrupt) -> Result<(), Failed> {
+pub(super) fn start_profile(ready: &Ready, interrupt: &Interrupt) -> Result<(), Failed> {
     let shown = &ready.shown;
     let endpoint = Arc::clone(&ready.endpoint);
     if interrupt.is_interrupted() {
-        return Err(token_calibration::stopped());
+        return Err(token_calibration::stopped_error());
     }
-    let started = ask(
+    let started = wait_for_answer(
         goodput_wire::start_profile(&endpoint),
         START_LIMIT,
         &AnswerWaiter { interrupt, told: None },
     );
     if started.is_err() {
         // It may have begun all the same.
-        let _ = ask(
+        let _ = wait_for_answer(
             goodput_wire::stop_profile(&endpoint),
             UNDO_LIMIT,
             &AnswerWaiter { interrupt, told: None },
@@ -57,32 +57,32 @@ pub(super) fn start(ready: &Ready, interrupt: &Interrupt) -> Result<(), Failed> 
         .hint(
             "start vLLM with --profiler-config (older versions: VLLM_TORCH_PROFILER_DIR=DIR) or SGLang with SGLANG_TORCH_PROFILER_DIR=DIR; or remove --profile",
         )),
-        Err(_) if interrupt.is_interrupted() => Err(token_calibration::stopped()),
+        Err(_) if interrupt.is_interrupted() => Err(token_calibration::stopped_error()),
         Err(failure) => Err(Failed::target(format!(
             "{shown} did not start its profiler: {}",
-            said(&failure)
+            profile_failure(&failure)
         ))
         .hint("see the server's log, or remove --profile")),
     }
 }
 
 /// Ends it. The run is over: what becomes of the profile is only said.
-pub(super) fn stop(ready: &Ready, observer: &dyn Observer, interrupt: &Interrupt) {
+pub(super) fn stop_profile(ready: &Ready, observer: &dyn Observer, interrupt: &Interrupt) {
     let endpoint = Arc::clone(&ready.endpoint);
-    let why = match ask(
+    let why = match wait_for_answer(
         goodput_wire::stop_profile(&endpoint),
         STOP_LIMIT,
         &AnswerWaiter { interrupt, told: Some(observer) },
     ) {
         Ok(true) => return,
         Ok(false) => "it has no /stop_profile".to_owned(),
-        Err(failure) => said(&failure),
+        Err(failure) => profile_failure(&failure),
     };
     let line = format!("the server's profiler may still be running: {why}");
     observer.warn(line);
 }
 
-fn said(Failure { class, message, .. }: &Failure) -> String {
+fn profile_failure(Failure { class, message, .. }: &Failure) -> String {
     if message.is_empty() { class.to_string() } else { format!("{class}: {message}") }
 }
 
@@ -93,7 +93,7 @@ struct AnswerWaiter<'a> {
 }
 
 /// Waits for one answer, as long as the user does.
-fn ask(
+fn wait_for_answer(
     answer: impl Future<Output = Result<bool, Failure>>,
     limit: Duration,
     waiting: &AnswerWaiter<'_>,
@@ -104,7 +104,7 @@ fn ask(
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(local)?;
     let impatient = async {
-        while !patience.is_over() {
+        while !patience.has_run_out() {
             tokio::time::sleep(LOOK).await;
         }
     };
@@ -126,6 +126,6 @@ fn ask(
                 never = word => match never {},
             }
         };
-        unless(over, answer).await.unwrap_or_else(Err)
+        run_until(over, answer).await.unwrap_or_else(Err)
     })
 }

@@ -24,15 +24,15 @@ impl<'a> Spans<'a> {
     pub(super) fn new(plan: &'a Plan, manifest: &'a Manifest) -> Option<Self> {
         let nonce = u64::from_str_radix(manifest.trace_nonce.as_deref()?, 16).ok()?;
         let tracer = Tracer::new(plan.load.seed, nonce, plan.observe.trace_share?);
-        Some(Self { plan, manifest, tracer, server: server(manifest) })
+        Some(Self { plan, manifest, tracer, server: server_address(manifest) })
     }
 
     /// What is the same for all spans of the run.
-    pub(super) fn resource(&self) -> Resource {
+    pub(super) fn run_resource(&self) -> Resource {
         let mut attributes = Attributes::default();
         attributes.add("service.name", "goodput");
         attributes.add("service.version", self.manifest.version.as_str());
-        attributes.maybe("goodput.run.id", self.manifest.trace_nonce.as_deref());
+        attributes.add_if_some("goodput.run.id", self.manifest.trace_nonce.as_deref());
         attributes.add("goodput.run.started", self.manifest.started.as_str());
         attributes.add("goodput.seed", self.plan.load.seed);
         attributes.add("goodput.target", self.manifest.target.url.as_str());
@@ -44,7 +44,7 @@ impl<'a> Spans<'a> {
     }
 
     /// The span of a request; none if it was not traced.
-    pub(super) fn span(&self, record: &RequestRecord) -> Option<Span> {
+    pub(super) fn span_of(&self, record: &RequestRecord) -> Option<Span> {
         let ids = self.tracer.ids(record.index)?;
         Some(self.request_span(record, ids))
     }
@@ -56,72 +56,78 @@ impl<'a> Spans<'a> {
             trace: ids.trace_hex(),
             id: ids.span_hex(),
             flags: SAMPLED,
-            name: format!("{} {}", self.operation(), self.manifest.target.model),
+            name: format!("{} {}", self.operation_name(), self.manifest.target.model),
             kind: CLIENT,
             // A user waits from the instant that the request is due.
             start_time_unix_nano: at(record.scheduled),
-            end_time_unix_nano: at(last(record)),
-            attributes: self.attributes(record),
-            events: stages(record)
+            end_time_unix_nano: at(last_instant(record)),
+            attributes: self.request_attributes(record),
+            events: request_stages(record)
                 .map(|(name, instant)| SpanEvent { time_unix_nano: at(instant), name })
                 .collect(),
             status: failure.map_or_else(SpanStatus::default, |failure| SpanStatus {
-                message: Some(goodput_model::plain(&failure.message)),
+                message: Some(goodput_model::escape_control(&failure.message)),
                 code: Some(ERROR),
             }),
         }
     }
 
-    fn operation(&self) -> &'static str {
+    fn operation_name(&self) -> &'static str {
         match self.plan.target.api {
             Api::Chat => "chat",
             Api::Completions => "text_completion",
         }
     }
 
-    fn attributes(&self, record: &RequestRecord) -> Vec<super::otlp::KeyValue> {
+    fn request_attributes(&self, record: &RequestRecord) -> Vec<super::otlp::KeyValue> {
         let exchange = &record.exchange;
         let (stamps, planned) = (&exchange.stamps, &record.planned);
         let mut all = Attributes::default();
-        all.add("gen_ai.operation.name", self.operation());
+        all.add("gen_ai.operation.name", self.operation_name());
         // Whose API it is, not who runs the server.
         all.add("gen_ai.provider.name", "openai");
         all.add("gen_ai.request.model", self.manifest.target.model.as_str());
-        all.maybe("gen_ai.request.max_tokens", planned.output_tokens);
-        all.maybe("gen_ai.usage.input_tokens", exchange.input_tokens.map(|count| count.n));
-        all.maybe("gen_ai.usage.output_tokens", exchange.output_tokens.map(|count| count.n));
+        all.add_if_some("gen_ai.request.max_tokens", planned.output_tokens);
+        all.add_if_some("gen_ai.usage.input_tokens", exchange.input_tokens.map(|count| count.n));
+        all.add_if_some("gen_ai.usage.output_tokens", exchange.output_tokens.map(|count| count.n));
         let reason = |finish: &String| vec![AnyValue::from(finish.as_str())];
         let reasons = exchange.finish.as_ref().map(reason);
         let reasons = reasons.map(|values| AnyValue::Array { values });
-        all.maybe("gen_ai.response.finish_reasons", reasons);
+        all.add_if_some("gen_ai.response.finish_reasons", reasons);
         if let Some((host, port)) = &self.server {
             all.add("server.address", host.as_str());
             all.add("server.port", u32::from(*port));
         }
-        all.maybe("http.response.status_code", exchange.status.map(u32::from));
-        all.maybe("error.type", exchange.failure.as_ref().map(|failure| failure.class.to_string()));
+        all.add_if_some("http.response.status_code", exchange.status.map(u32::from));
+        all.add_if_some(
+            "error.type",
+            exchange.failure.as_ref().map(|failure| failure.class.to_string()),
+        );
         all.add("goodput.index", record.index);
-        all.add("goodput.phase", phase(record.phase));
+        all.add("goodput.phase", phase_name(record.phase));
         all.add("goodput.class", &*planned.class);
-        all.maybe("goodput.session", planned.session);
-        all.maybe("goodput.turn", planned.session.map(|_| planned.turn));
-        all.maybe("goodput.request_id", exchange.request_id.as_deref());
-        all.maybe("goodput.slip_ms", record.slip().map(Nanos::as_ms));
+        all.add_if_some("goodput.session", planned.session);
+        all.add_if_some("goodput.turn", planned.session.map(|_| planned.turn));
+        all.add_if_some("goodput.request_id", exchange.request_id.as_deref());
+        all.add_if_some("goodput.slip_ms", record.slip().map(Nanos::as_ms));
         let since_due = |end: Option<Nanos>| end.map(|end| (end - record.scheduled).as_ms());
         if self.plan.target.stream {
-            all.maybe("goodput.ttft_ms", since_due(stamps.first_token));
-            all.maybe("goodput.tpot_ms", goodput_stats::tpot_ms(record));
+            all.add_if_some("goodput.ttft_ms", since_due(stamps.first_token));
+            all.add_if_some("goodput.tpot_ms", goodput_stats::tpot_ms(record));
         }
-        all.maybe("goodput.e2e_ms", since_due(stamps.last_token.filter(|_| record.is_ok())));
-        all.maybe("goodput.cached_tokens", exchange.cached_tokens);
-        all.maybe("goodput.output_tokens.source", exchange.output_tokens.map(|n| n.source.name()));
+        all.add_if_some("goodput.e2e_ms", since_due(stamps.last_token.filter(|_| record.is_ok())));
+        all.add_if_some("goodput.cached_tokens", exchange.cached_tokens);
+        all.add_if_some(
+            "goodput.output_tokens.source",
+            exchange.output_tokens.map(|n| n.source.name()),
+        );
         all.add("goodput.connection.reused", stamps.connect.is_none());
         all.0
     }
 }
 
 /// The stages of a request, in the order it passes them, as far as it came.
-fn stages(record: &RequestRecord) -> impl Iterator<Item = (&'static str, Nanos)> {
+fn request_stages(record: &RequestRecord) -> impl Iterator<Item = (&'static str, Nanos)> {
     let stamps = &record.exchange.stamps;
     let connected =
         stamps.connect.map(|connect| connect.tls.map_or(connect.tcp.end, |tls| tls.end));
@@ -141,11 +147,11 @@ fn stages(record: &RequestRecord) -> impl Iterator<Item = (&'static str, Nanos)>
 }
 
 /// The end of the span: nothing of it is later.
-fn last(record: &RequestRecord) -> Nanos {
-    stages(record).map(|(_, at)| at).fold(record.end(), Nanos::max)
+fn last_instant(record: &RequestRecord) -> Nanos {
+    request_stages(record).map(|(_, at)| at).fold(record.end(), Nanos::max)
 }
 
-fn phase(phase: Phase) -> &'static str {
+fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Warmup => "warmup",
         Phase::Measured => "measured",
@@ -154,7 +160,7 @@ fn phase(phase: Phase) -> &'static str {
 }
 
 /// Host and port, as the URL has them, or as they were found.
-fn server(manifest: &Manifest) -> Option<(String, u16)> {
+fn server_address(manifest: &Manifest) -> Option<(String, u16)> {
     let url = manifest.target.url.split('?').next().unwrap_or_default();
     if let Ok(url) = url.parse::<BaseUrl>() {
         let (host, port) = url.host();

@@ -103,7 +103,7 @@ impl SpanDelivery {
     }
 
     /// How many got there, and how many were not wanted. Sending those again would not help.
-    pub(super) fn say(&self, to: &Destination, observer: &dyn Observer) {
+    pub(super) fn note_delivery(&self, to: &Destination, observer: &dyn Observer) {
         let Self { taken, rejected, .. } = self;
         if *rejected > 0 {
             let why = &self.why;
@@ -118,16 +118,16 @@ impl SpanDelivery {
 
 /// Sends the spans of a run on their way; none if it has no traced request. What the destination
 /// does not accept is not an error here.
-pub(super) fn export(
+pub(super) fn export_spans(
     folder: &Path,
     to: &Destination,
     wait: &Wait,
 ) -> Result<Option<SpanDelivery>, FolderError> {
     let folder = RunFolder::open(folder)?;
-    let (plan, manifest) = (folder.plan()?, folder.manifest()?);
+    let (plan, manifest) = (folder.read_plan()?, folder.read_manifest()?);
     let Some(spans) = Spans::new(&plan, &manifest) else { return Ok(None) };
-    let found = folder.records()?.filter_map(|record| spans.span(&record));
-    let documents = Documents { resource: spans.resource(), spans: found };
+    let found = folder.read_records()?.filter_map(|record| spans.span_of(&record));
+    let documents = Documents { resource: spans.run_resource(), spans: found };
     Ok(Some(match to {
         Destination::File(path) => match add_to_file(path, documents) {
             Ok(taken) => SpanDelivery { taken, ..SpanDelivery::default() },
@@ -136,7 +136,7 @@ pub(super) fn export(
                 SpanDelivery { cut: Some(Failed::usage(why)), ..SpanDelivery::default() }
             }
         },
-        Destination::Collector(url) => post(url, documents, wait),
+        Destination::Collector(url) => post_spans(url, documents, wait),
     }))
 }
 
@@ -148,19 +148,19 @@ pub(super) struct Wait {
 
 impl Wait {
     /// Behind a run, whose report is waiting: not long, and not against the user's wish.
-    pub(super) fn briefly(interrupt: &Interrupt) -> Self {
+    pub(super) fn after_run(interrupt: &Interrupt) -> Self {
         Self { end: now() + EXPORT_LIMIT.into(), patience: Patience::new(interrupt).ok() }
     }
 
     /// As long as each answer comes in time.
-    pub(super) fn patiently() -> Self {
+    pub(super) fn unhurried() -> Self {
         Self { end: Nanos(u64::MAX), patience: None }
     }
 
     /// Why it is over, once it is.
-    async fn over(&self) -> &'static str {
+    async fn over_reason(&self) -> &'static str {
         loop {
-            if self.patience.as_ref().is_some_and(Patience::is_over) {
+            if self.patience.as_ref().is_some_and(Patience::has_run_out) {
                 return "sending was stopped";
             }
             if now() >= self.end {
@@ -242,7 +242,7 @@ struct PartialSuccess {
 
 impl ExportResponse {
     /// How many spans the collector did not want, and why.
-    fn rejected(answer: &[u8]) -> Option<(u64, String)> {
+    fn parse_rejected(answer: &[u8]) -> Option<(u64, String)> {
         let taken: Self = serde_json::from_slice(answer).ok()?;
         let PartialSuccess { rejected_spans, error_message } = taken.partial_success?;
         let number = rejected_spans.as_u64().or_else(|| rejected_spans.as_str()?.parse().ok())?;
@@ -251,7 +251,7 @@ impl ExportResponse {
 }
 
 /// Hands the documents to a collector, one after the other.
-fn post(
+fn post_spans(
     url: &BaseUrl,
     documents: impl Iterator<Item = (Vec<u8>, u64)>,
     wait: &Wait,
@@ -260,14 +260,14 @@ fn post(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let outcome = match runtime {
         Ok(runtime) => tokio::task::LocalSet::new()
-            .block_on(&runtime, post_all(url, documents, wait, &mut sent)),
+            .block_on(&runtime, post_documents(url, documents, wait, &mut sent)),
         Err(error) => Err(Failed::internal(error.to_string())),
     };
     sent.cut = outcome.err();
     sent
 }
 
-async fn post_all(
+async fn post_documents(
     url: &BaseUrl,
     documents: impl Iterator<Item = (Vec<u8>, u64)>,
     wait: &Wait,
@@ -282,7 +282,7 @@ async fn post_all(
     for (document, spans) in documents {
         let answer = tokio::select! {
             biased;
-            over = wait.over() => return Err(cut(sent.taken, over)),
+            over = wait.over_reason() => return Err(cut(sent.taken, over)),
             answer = poster.post(document) => answer,
         };
         let answer = answer.map_err(|failure| {
@@ -290,7 +290,7 @@ async fn post_all(
             cut(sent.taken, &why).hint("the collector must accept OTLP over HTTP as JSON")
         })?;
         // One that does not want some may well want the others.
-        let (rejected, why) = ExportResponse::rejected(answer.as_bytes()).unwrap_or_default();
+        let (rejected, why) = ExportResponse::parse_rejected(answer.as_bytes()).unwrap_or_default();
         if sent.rejected == 0 {
             sent.why = why;
         }
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_collector_may_want_some_and_not_others() {
-        let rejected = |text: &str| ExportResponse::rejected(text.as_bytes());
+        let rejected = |text: &str| ExportResponse::parse_rejected(text.as_bytes());
         for all in
             ["", "{}", "{\"partialSuccess\":{}}", "{\"partialSuccess\":{\"rejectedSpans\":0}}"]
         {
@@ -362,7 +362,7 @@ mod tests {
         let url = format!("http://{}", silent.local_addr().unwrap()).parse().unwrap();
         let documents = vec![(b"{}".to_vec(), 1); 3].into_iter();
         let wait = Wait { end: now() + Nanos::from_millis(100), patience: None };
-        let sent = post(&url, documents, &wait);
+        let sent = post_spans(&url, documents, &wait);
         assert_eq!((sent.taken, sent.rejected), (0, 0));
         let said = sent.cut.unwrap().to_string();
         let why = "accepted 0 spans, then it did not finish within one minute";

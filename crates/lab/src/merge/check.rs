@@ -18,7 +18,7 @@ pub(super) struct ShardFolder {
 }
 
 impl ShardFolder {
-    fn shown(&self) -> String {
+    fn display_text(&self) -> String {
         format!("`{}`", self.folder.path().display())
     }
 }
@@ -38,7 +38,7 @@ const OWN: [&str; 10] = [
 ];
 
 /// Opens the folders, in the order of their ranks.
-pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ShardFolder>, Failed> {
+pub(super) fn open_shards(folders: &[PathBuf]) -> Result<Vec<ShardFolder>, Failed> {
     let unreadable = |error: FolderError| {
         Failed::usage(error.to_string()).hint(
             "name the run folders of the shards, each with plan.toml, manifest.json, and \
@@ -53,8 +53,8 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ShardFolder>, Failed> {
             // It says what is missing.
             Ok(_) => RunFolder::open(path).map_err(unreadable)?,
         };
-        let plan = folder.plan().map_err(unreadable)?;
-        let manifest = folder.manifest().map_err(unreadable)?;
+        let plan = folder.read_plan().map_err(unreadable)?;
+        let manifest = folder.read_manifest().map_err(unreadable)?;
         let Some(facts) = manifest.shard.clone() else {
             let what =
                 if manifest.shards.is_empty() { "a whole run" } else { "a merged run already" };
@@ -68,21 +68,21 @@ pub(super) fn open(folders: &[PathBuf]) -> Result<Vec<ShardFolder>, Failed> {
 }
 
 /// No folder at all.
-pub(super) fn nothing() -> Failed {
+pub(super) fn no_folder_error() -> Failed {
     Failed::usage("no shards to merge").hint("name the run folders of the shards")
 }
 
 /// Refuses what does not belong together; `force` lets pass what may have a reason.
-pub(super) fn agree(
+pub(super) fn check_agreement(
     ranks: &[ShardFolder],
     expected: Option<u32>,
     force: bool,
     observer: &dyn Observer,
 ) -> Result<(), Failed> {
-    let Some(first) = ranks.first() else { return Err(nothing()) };
+    let Some(first) = ranks.first() else { return Err(no_folder_error()) };
     let of = first.facts.shard.count();
     if let Some(expected) = expected.filter(|expected| *expected != of) {
-        let message = format!("{} is one of {of} shards, not of {expected}", first.shown());
+        let message = format!("{} is one of {of} shards, not of {expected}", first.display_text());
         return Err(Failed::usage(message).hint("merge the shards of one run"));
     }
     for pair in ranks.windows(2) {
@@ -91,36 +91,45 @@ pub(super) fn agree(
         if shards.0.count() != shards.1.count() {
             let message = format!(
                 "{} is shard {} and {} is shard {}: not the same number of shards",
-                one.shown(),
+                one.display_text(),
                 shards.0,
-                other.shown(),
+                other.display_text(),
                 shards.1
             );
             return Err(Failed::usage(message).hint("merge the shards of one run"));
         }
         if shards.0 == shards.1 {
-            let message =
-                format!("{} and {} are both shard {}", one.shown(), other.shown(), shards.0);
+            let message = format!(
+                "{} and {} are both shard {}",
+                one.display_text(),
+                other.display_text(),
+                shards.0
+            );
             return Err(Failed::usage(message).hint("name each shard once"));
         }
     }
-    ranks[1..].iter().try_for_each(|rank| same(first, rank, force, observer))
+    ranks[1..].iter().try_for_each(|rank| check_same_load(first, rank, force, observer))
 }
 
 /// Whether two ranks sent parts of one load to one server.
-fn same(
+fn check_same_load(
     one: &ShardFolder,
     other: &ShardFolder,
     force: bool,
     observer: &dyn Observer,
 ) -> Result<(), Failed> {
     let refuse = |what: &str, a: &str, b: &str| {
-        let message =
-            format!("{} and {} differ in {what}: {a} and {b}", one.shown(), other.shown());
+        let message = format!(
+            "{} and {} differ in {what}: {a} and {b}",
+            one.display_text(),
+            other.display_text()
+        );
         Failed::usage(message)
     };
     let parts = "the shards of a run share one plan: run all of them with the same flags";
-    if let Some((field, a, b)) = difference(&plain(&one.plan), &plain(&other.plan), "") {
+    if let Some((field, a, b)) =
+        first_difference(&comparable_plan(&one.plan), &comparable_plan(&other.plan), "")
+    {
         return Err(refuse(&format!("plan ({field})"), &a, &b).hint(parts));
     }
     let (a, b) = (&one.manifest.workload.hash, &other.manifest.workload.hash);
@@ -146,7 +155,7 @@ fn same(
 }
 
 /// A plan without what each rank settles for itself.
-fn plain(plan: &Plan) -> Value {
+fn comparable_plan(plan: &Plan) -> Value {
     let mut value = serde_json::to_value(plan).unwrap_or_default();
     for pointer in OWN {
         if let Some(field) = value.pointer_mut(pointer) {
@@ -161,7 +170,7 @@ fn plain(plan: &Plan) -> Value {
 }
 
 /// The first field that differs, and both its values.
-fn difference(one: &Value, other: &Value, path: &str) -> Option<(String, String, String)> {
+fn first_difference(one: &Value, other: &Value, path: &str) -> Option<(String, String, String)> {
     let below = |name: &str| match path {
         "" => name.to_owned(),
         path => format!("{path}.{name}"),
@@ -173,18 +182,19 @@ fn difference(one: &Value, other: &Value, path: &str) -> Option<(String, String,
             let of = |fields: &serde_json::Map<String, Value>, name: &str| {
                 fields.get(name).cloned().unwrap_or_default()
             };
-            let mut all = names.map(|name| difference(&of(a, name), &of(b, name), &below(name)));
+            let mut all =
+                names.map(|name| first_difference(&of(a, name), &of(b, name), &below(name)));
             all.find_map(|found| found)
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             let mut all = a.iter().zip(b).enumerate();
-            all.find_map(|(place, (a, b))| difference(a, b, &below(&place.to_string())))
+            all.find_map(|(place, (a, b))| first_difference(a, b, &below(&place.to_string())))
         }
-        _ => Some((path.to_owned(), shortened(one), shortened(other))),
+        _ => Some((path.to_owned(), shorten_value(one), shorten_value(other))),
     }
 }
 
-fn shortened(value: &Value) -> String {
+fn shorten_value(value: &Value) -> String {
     let text = if value.is_null() { "nothing".to_owned() } else { value.to_string() };
     match text.char_indices().nth(60) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -201,13 +211,13 @@ mod tests {
     #[test]
     fn the_first_difference_is_named_with_both_values() {
         let plan = |rate: &str, seed: u64| json!({"load": {"mode": {"rate": rate}, "seed": seed}, "list": [1, 2]});
-        assert_eq!(difference(&plan("2/s", 1), &plan("2/s", 1), ""), None);
-        let found = difference(&plan("2/s", 1), &plan("3/s", 1), "");
+        assert_eq!(first_difference(&plan("2/s", 1), &plan("2/s", 1), ""), None);
+        let found = first_difference(&plan("2/s", 1), &plan("3/s", 1), "");
         let expected = ("load.mode.rate".to_owned(), "\"2/s\"".to_owned(), "\"3/s\"".to_owned());
         assert_eq!(found, Some(expected));
-        let found = difference(&json!({"a": [1, 2]}), &json!({"a": [1, 3]}), "");
+        let found = first_difference(&json!({"a": [1, 2]}), &json!({"a": [1, 3]}), "");
         assert_eq!(found, Some(("a.1".to_owned(), "2".to_owned(), "3".to_owned())));
-        let found = difference(&json!({}), &json!({"b": 1}), "");
+        let found = first_difference(&json!({}), &json!({"b": 1}), "");
         assert_eq!(found, Some(("b".to_owned(), "nothing".to_owned(), "1".to_owned())));
     }
 }

@@ -4,7 +4,7 @@ use goodput_model::{
     Caveat, CaveatCode, EndedBy, Nanos, Severity, Shard, ShardPart, Verdict, have_common_start,
 };
 use goodput_record::{Host, Manifest, Merged, State};
-use goodput_stats::{Requests, Summary, fails_alone, usual_failures};
+use goodput_stats::{Requests, Summary, is_failure_outlier, median_failure_share};
 
 use super::check::ShardFolder;
 use crate::error::Failed;
@@ -17,18 +17,18 @@ const TOGETHER_S: f64 = 1.0;
 const LONGEST: usize = 120;
 
 /// Every rank of the plan, those that left no record too.
-pub(super) fn of_all(ranks: &[(&ShardFolder, &Merged)]) -> Result<Vec<ShardPart>, Failed> {
+pub(super) fn describe_shards(ranks: &[(&ShardFolder, &Merged)]) -> Result<Vec<ShardPart>, Failed> {
     let Some((first, _)) = ranks.first() else { return Ok(Vec::new()) };
     let (of, fleet) = (first.facts.shard.count(), &first.facts.fleet);
     let begun = first_instants(ranks);
     let (mut found, mut requests) = (Vec::new(), Vec::new());
     for ((rank, merged), begun) in ranks.iter().zip(begun) {
-        let summary = summary(rank, merged)?;
-        found.push(ShardPart { late_ms: begun, ..part(rank, merged, &summary) });
+        let summary = shard_summary(rank, merged)?;
+        found.push(ShardPart { late_ms: begun, ..shard_part(rank, merged, &summary) });
         requests.push(summary.requests);
     }
     set_failures(&mut found, &requests);
-    leave_out_common(&mut found);
+    drop_common_caveats(&mut found);
     set_cuts(ranks, &mut found);
     let mut found = found.into_iter().peekable();
     let shards = (0..of).filter_map(|index| Shard::new(index, of));
@@ -40,18 +40,19 @@ pub(super) fn of_all(ranks: &[(&ShardFolder, &Merged)]) -> Result<Vec<ShardPart>
         .collect())
 }
 
-fn part(rank: &ShardFolder, merged: &Merged, summary: &Summary) -> ShardPart {
-    let of_client = |caveat: &&Caveat| caveat.code.is_of_client() || is_of_path(caveat.code);
+fn shard_part(rank: &ShardFolder, merged: &Merged, summary: &Summary) -> ShardPart {
+    let of_client =
+        |caveat: &&Caveat| caveat.code.is_about_client() || is_network_caveat(caveat.code);
     let mut caveats: Vec<Caveat> = summary.caveats.iter().filter(of_client).cloned().collect();
     let manifest = &rank.manifest;
     // What is no longer in a log, to the frame, looks like any other end of one.
     let cut = manifest.records.unwrap_or(0).saturating_sub(merged.records);
-    caveats.extend((cut > 0 && !merged.is_damaged).then(|| shorter(cut, merged)));
+    caveats.extend((cut > 0 && !merged.is_damaged).then(|| cut_log_caveat(cut, merged)));
     let is_ended = manifest.state == State::Complete && manifest.ended_by != Some(EndedBy::User);
     let is_whole = is_ended && !merged.is_damaged;
     ShardPart {
         facts: rank.facts.clone(),
-        host: host(&manifest.host),
+        host: host_text(&manifest.host),
         is_there: true,
         is_whole,
         late_ms: None,
@@ -66,25 +67,25 @@ fn part(rank: &ShardFolder, merged: &Merged, summary: &Summary) -> ShardPart {
 
 /// Its numbers as it wrote them, or computed from its log where it could not, or where the log is not
 /// what it was then.
-fn summary(rank: &ShardFolder, merged: &Merged) -> Result<Summary, Failed> {
-    let written = rank.folder.summary::<Summary>().filter(|summary| {
+fn shard_summary(rank: &ShardFolder, merged: &Merged) -> Result<Summary, Failed> {
+    let written = rank.folder.read_summary::<Summary>().filter(|summary| {
         summary.schema == Summary::SCHEMA
             && rank.manifest.state != State::Running
             && summary.run.log_damaged == merged.is_damaged
-            && counted(summary) == merged.records
+            && counted_requests(summary) == merged.records
     });
     match written {
         Some(summary) => Ok(summary),
-        None => saved::summarise(&rank.folder, &rank.plan, &rank.manifest, 0),
+        None => saved::summarize_run(&rank.folder, &rank.plan, &rank.manifest, 0),
     }
 }
 
-fn counted(summary: &Summary) -> u64 {
+fn counted_requests(summary: &Summary) -> u64 {
     let requests = &summary.requests;
     requests.scheduled + requests.warmup + requests.cooldown
 }
 
-fn shorter(cut: u64, merged: &Merged) -> Caveat {
+fn cut_log_caveat(cut: u64, merged: &Merged) -> Caveat {
     let message = format!(
         "its log has {} records, but had {} when it was closed: the rest is lost",
         merged.records,
@@ -97,9 +98,9 @@ fn shorter(cut: u64, merged: &Merged) -> Caveat {
 /// well.
 fn set_failures(parts: &mut [ShardPart], requests: &[Requests]) {
     let counts: Vec<_> = requests.iter().map(|one| (one.failed, one.scheduled)).collect();
-    let usual = usual_failures(&counts);
+    let usual = median_failure_share(&counts);
     for (part, (failed, due)) in parts.iter_mut().zip(counts) {
-        if fails_alone(failed, due, usual) {
+        if is_failure_outlier(failed, due, usual) {
             part.failed_alone = failed;
             let message = format!(
                 "{failed} of its {due} requests failed, but only {:.1} % of the median rank's: the \
@@ -115,12 +116,12 @@ fn set_failures(parts: &mut [ShardPart], requests: &[Requests]) {
 }
 
 /// What lies between a rank and the server: its own where the others do not have it.
-fn is_of_path(code: CaveatCode) -> bool {
+fn is_network_caveat(code: CaveatCode) -> bool {
     matches!(code, CaveatCode::PacketsLost | CaveatCode::ConnectInTtft)
 }
 
 /// Where half of the ranks or more have it, it is of the server, and is said of the whole.
-fn leave_out_common(parts: &mut [ShardPart]) {
+fn drop_common_caveats(parts: &mut [ShardPart]) {
     for code in [CaveatCode::PacketsLost, CaveatCode::ConnectInTtft] {
         let has = |part: &ShardPart| part.caveats.iter().any(|caveat| caveat.code == code);
         if 2 * parts.iter().filter(|part| has(part)).count() < parts.len() {
@@ -151,7 +152,7 @@ fn first_instants(ranks: &[(&ShardFolder, &Merged)]) -> Vec<Option<f64>> {
 }
 
 /// When a rule ended the run for all, in seconds since its first instant.
-pub(super) fn decided_s(ranks: &[(&ShardFolder, &Merged)]) -> Option<f64> {
+pub(super) fn rule_stop_s(ranks: &[(&ShardFolder, &Merged)]) -> Option<f64> {
     let decided = |manifest: &&Manifest| {
         !matches!(manifest.ended_by, None | Some(EndedBy::Plan | EndedBy::User))
     };
@@ -165,7 +166,7 @@ fn set_cuts(ranks: &[(&ShardFolder, &Merged)], parts: &mut [ShardPart]) {
     let end = |(rank, merged): &(&ShardFolder, &Merged)| {
         rank.manifest.stopped_s.unwrap_or(merged.last_end.as_secs())
     };
-    let decided = decided_s(ranks).unwrap_or(f64::INFINITY);
+    let decided = rule_stop_s(ranks).unwrap_or(f64::INFINITY);
     for (part, rank) in parts.iter_mut().zip(ranks) {
         part.is_whole |= !rank.1.is_damaged && end(rank) + TOGETHER_S >= decided;
     }
@@ -182,7 +183,7 @@ fn set_cuts(ranks: &[(&ShardFolder, &Merged)], parts: &mut [ShardPart]) {
 }
 
 /// A machine in a few words.
-fn host(host: &Host) -> String {
+fn host_text(host: &Host) -> String {
     let about = format!("{} × {}", host.cpus, host.cpu);
     let text = host.name.as_ref().map_or_else(|| about.clone(), |name| format!("{name}, {about}"));
     text.chars().take(LONGEST).collect()

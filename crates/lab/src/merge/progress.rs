@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(5);
 const LOG: &str = "requests.log";
 
 /// Tells how far it is from a thread of its own, until the result is dropped.
-pub(super) fn tell<'scope>(
+pub(super) fn report_progress<'scope>(
     scope: &'scope Scope<'scope, '_>,
     ranks: &[ShardFolder],
     out: &'scope Path,
@@ -33,7 +33,7 @@ pub(super) fn tell<'scope>(
         while let Err(RecvTimeoutError::Timeout) = over.recv_timeout(wait) {
             wait = EVERY;
             let done = (!is_merged.load(Ordering::Relaxed)).then(|| size(out));
-            observer.note(line(folders, done, all));
+            observer.note(progress_line(folders, done, all));
         }
     };
     // Without a thread nothing is told, and nothing else is missing.
@@ -42,7 +42,7 @@ pub(super) fn tell<'scope>(
 }
 
 /// Bytes that are merged, while they are, of all.
-fn line(folders: usize, done: Option<u64>, all: u64) -> String {
+fn progress_line(folders: usize, done: Option<u64>, all: u64) -> String {
     let size = format!("{folders} folders with {:.1} MB of records", all as f64 / 1e6);
     match done {
         // Numbers of workers are added to records.
@@ -56,14 +56,14 @@ fn line(folders: usize, done: Option<u64>, all: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::line;
+    use super::progress_line;
 
     #[test]
     fn what_is_done_is_a_share_of_all() {
         let said = "merging 4 folders with 2.0 MB of records: 25 %";
-        assert_eq!(line(4, Some(500_000), 2_000_000), said);
-        assert!(line(4, Some(2_100_000), 2_000_000).ends_with(": 99 %"));
-        assert!(line(4, Some(0), 0).ends_with(": 0 %"));
-        assert!(line(4, None, 0).starts_with("computing the figures of 4 folders"));
+        assert_eq!(progress_line(4, Some(500_000), 2_000_000), said);
+        assert!(progress_line(4, Some(2_100_000), 2_000_000).ends_with(": 99 %"));
+        assert!(progress_line(4, Some(0), 0).ends_with(": 0 %"));
+        assert!(progress_line(4, None, 0).starts_with("computing the figures of 4 folders"));
     }
 }

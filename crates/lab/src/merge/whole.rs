@@ -12,9 +12,9 @@ use super::health;
 const NOTES: usize = 50;
 
 /// While it is being made: what the first of all says, with nothing that is of one machine alone.
-pub(super) fn begin(ranks: &[ShardFolder]) -> Manifest {
+pub(super) fn initial_manifest(ranks: &[ShardFolder]) -> Manifest {
     let mut manifest = ranks[0].manifest.clone();
-    if let Some(watcher) = watcher(ranks) {
+    if let Some(watcher) = server_watch_rank(ranks) {
         let seen = &ranks[watcher].manifest;
         manifest.system = seen.system.clone();
         manifest.workload.cache_counters = seen.workload.cache_counters;
@@ -29,7 +29,7 @@ pub(super) fn begin(ranks: &[ShardFolder]) -> Manifest {
 }
 
 /// The rank whose view of the server is kept: the first that saw it to the end.
-pub(super) fn watcher(ranks: &[ShardFolder]) -> Option<usize> {
+pub(super) fn server_watch_rank(ranks: &[ShardFolder]) -> Option<usize> {
     let sees = |rank: &&ShardFolder| {
         let system = &rank.manifest.system;
         !system.metrics.is_empty() || !system.gpus.is_empty()
@@ -41,7 +41,7 @@ pub(super) fn watcher(ranks: &[ShardFolder]) -> Option<usize> {
 }
 
 /// Once its logs are there.
-pub(super) fn end(
+pub(super) fn final_manifest(
     ranks: &[(&ShardFolder, &Merged)],
     begun: Manifest,
     shards: Vec<ShardPart>,
@@ -56,7 +56,7 @@ pub(super) fn end(
     let last = || all().filter(was_there);
     let mut manifest = begun;
     manifest.state =
-        match last().map(|manifest| manifest.state).max_by_key(|state| precedence(*state)) {
+        match last().map(|manifest| manifest.state).max_by_key(|state| state_precedence(*state)) {
             Some(state) => state,
             None => State::Running,
         };
@@ -65,7 +65,7 @@ pub(super) fn end(
     let stopped = last().filter_map(|manifest| manifest.stopped_s);
     // Until the first of them stopped, all of the load was there; what came after a rule had ended the
     // run, by who did not hear of it, is of another load.
-    let decided = health::decided_s(ranks);
+    let decided = health::rule_stop_s(ranks);
     manifest.stopped_s = decided.or(stopped.min_by(f64::total_cmp).filter(|_| all_stopped));
     let ended_by = || last().filter_map(|manifest| manifest.ended_by);
     let is_rule = |by: &EndedBy| !matches!(by, EndedBy::Plan | EndedBy::User);
@@ -84,7 +84,7 @@ pub(super) fn end(
 
 /// A run that went to its end for one rank went to its end; what others lack is said of them. Of one
 /// that the user has stopped, ranks that are led do not know why they were.
-fn precedence(state: State) -> u8 {
+fn state_precedence(state: State) -> u8 {
     match state {
         State::Running => 0,
         State::Complete => 1,

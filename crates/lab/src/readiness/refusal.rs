@@ -64,11 +64,11 @@ impl ProbeRefusal {
     pub(super) fn explain(self, plan: &Plan, target: &TargetNames<'_>) -> Failed {
         let TargetNames { shown, posted_to, model, listed } = target;
         let failure = match self {
-            Self::Unreachable(failure) => return unreachable(shown, &failure),
+            Self::Unreachable(failure) => return unreachable_error(shown, &failure),
             Self::NeverReady(failure) => {
                 return Failed::target(format!(
                     "{shown} did not become ready: {}",
-                    described(&failure)
+                    failure_text(&failure)
                 ))
                 .hint(
                     "check the server's log, wait longer, or remove --wait-ready to measure the failures",
@@ -77,7 +77,7 @@ impl ProbeRefusal {
             Self::Failing(failure) => {
                 return Failed::target(format!(
                     "POST {posted_to}: {}; a second small request failed too",
-                    described(&failure)
+                    failure_text(&failure)
                 ))
                 .hint(
                     "check the server's log; --wait-ready 5m waits for a server that is starting, \
@@ -86,10 +86,10 @@ impl ProbeRefusal {
             }
             Self::Final(failure) | Self::Fields(_, failure) => failure,
         };
-        let failed = Failed::target(format!("POST {posted_to}: {}", described(&failure)));
+        let failed = Failed::target(format!("POST {posted_to}: {}", failure_text(&failure)));
         let is_unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
         if is_unlisted && matches!(failure.class, ErrorClass::Http(400 | 403 | 404 | 422)) {
-            let names = list_of(listed);
+            let names = quoted_list(listed);
             return failed.hint(format!(
                 "the server has no model `{model}`; choose one with --model: {names}"
             ));
@@ -117,7 +117,7 @@ impl ProbeRefusal {
 /// The most names of models in an error.
 const MOST_LISTED: usize = 10;
 
-fn list_of(names: &[String]) -> String {
+fn quoted_list(names: &[String]) -> String {
     let mut list = names.iter().take(MOST_LISTED).cloned().collect::<Vec<_>>().join(", ");
     if names.len() > MOST_LISTED {
         let _ = write!(list, " and {} more", names.len() - MOST_LISTED);
@@ -126,8 +126,8 @@ fn list_of(names: &[String]) -> String {
 }
 
 /// The failure as people know it: `HTTP 401 Unauthorized: …`. Of a web page only the title.
-pub(super) fn described(failure: &Failure) -> String {
-    let message = title_of(&failure.message);
+pub(super) fn failure_text(failure: &Failure) -> String {
+    let message = page_title(&failure.message);
     let class = match failure.class {
         ErrorClass::Http(status) => match reason_phrase(status) {
             "" => format!("HTTP {status}"),
@@ -142,7 +142,7 @@ pub(super) fn described(failure: &Failure) -> String {
 }
 
 /// A web page as its title only; other text as it is.
-fn title_of(message: &str) -> String {
+fn page_title(message: &str) -> String {
     let lower = message.to_ascii_lowercase();
     if !["<!doctype", "<html", "<head", "<title"].iter().any(|tag| lower.starts_with(tag)) {
         return message.to_owned();
@@ -178,7 +178,7 @@ fn reason_phrase(status: u16) -> &'static str {
 }
 
 /// The error for a target that does not answer.
-pub(super) fn unreachable(shown: &str, failure: &Failure) -> Failed {
+pub(super) fn unreachable_error(shown: &str, failure: &Failure) -> Failed {
     let failed = Failed::target(format!("cannot reach {shown}: {}", failure.message));
     match failure.class {
         ErrorClass::Tls if failure.message == goodput_wire::PLAIN_HTTP => {
@@ -207,7 +207,11 @@ mod tests {
     #[test]
     fn failures_are_described_as_people_know_them() {
         let described = |class, message: &str| {
-            described(&Failure { class, stage: FailureStage::Headers, message: message.to_owned() })
+            failure_text(&Failure {
+                class,
+                stage: FailureStage::Headers,
+                message: message.to_owned(),
+            })
         };
         assert_eq!(described(ErrorClass::Http(401), "bad key"), "HTTP 401 Unauthorized: bad key");
         assert_eq!(described(ErrorClass::Http(404), "Not Found"), "HTTP 404 Not Found");

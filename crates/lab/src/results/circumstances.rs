@@ -5,17 +5,17 @@ use goodput_campaign::sweep::SweepSummary;
 use goodput_record::{CampaignFolder, Manifest, RunFolder, State};
 
 /// Of a run. The same whatever its folder is called.
-pub(super) fn of_run(folder: &RunFolder, manifest: &Manifest) -> Circumstances {
+pub(super) fn circumstances_of_run(folder: &RunFolder, manifest: &Manifest) -> Circumstances {
     Circumstances {
-        facts: facts(manifest),
-        plan: folder.plan_source(),
+        facts: environment_facts(manifest),
+        plan: folder.read_plan_source(),
         command: "goodput run --plan plan.toml".to_owned(),
     }
 }
 
 /// Of a sweep: what its points have in common, and the command that began it; in files of older
 /// versions the one that repeats the run that its answer rests on.
-pub(super) fn of_sweep(
+pub(super) fn circumstances_of_sweep(
     folder: &CampaignFolder,
     summary: &SweepSummary,
     point: Option<(&str, &Manifest)>,
@@ -27,14 +27,14 @@ pub(super) fn of_sweep(
         None => "goodput sweep --resume .".to_owned(),
     };
     Circumstances {
-        facts: point.map_or_else(Vec::new, |(_, manifest)| facts(manifest)),
-        plan: folder.asked_source(),
+        facts: point.map_or_else(Vec::new, |(_, manifest)| environment_facts(manifest)),
+        plan: folder.read_asked_source(),
         command,
     }
 }
 
 /// Names and values; what is not known is left out.
-fn facts(manifest: &Manifest) -> Vec<(String, String)> {
+fn environment_facts(manifest: &Manifest) -> Vec<(String, String)> {
     let Manifest { host, target, workload, .. } = manifest;
     let build = manifest.build.as_ref();
     let state = match manifest.state {
@@ -74,11 +74,11 @@ fn facts(manifest: &Manifest) -> Vec<(String, String)> {
         ("records lost", lost),
     ];
     let known = all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    known.chain(system(manifest)).filter(|(_, value)| !value.is_empty()).collect()
+    known.chain(server_facts(manifest)).filter(|(_, value)| !value.is_empty()).collect()
 }
 
 /// The server's side.
-fn system(manifest: &Manifest) -> Vec<(String, String)> {
+fn server_facts(manifest: &Manifest) -> Vec<(String, String)> {
     let system = &manifest.system;
     let metrics = system.metrics.iter().map(|page| match page.engine.as_str() {
         "" => ("metrics".to_owned(), page.url.clone()),

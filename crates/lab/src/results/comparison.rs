@@ -20,17 +20,17 @@ pub fn comparison_details(path: &Path, comparison: &Comparison) -> ComparisonDet
     let typed = comparison.comparison.command.clone();
     let command = match typed.is_empty() {
         false => typed,
-        true if is_repeatable => command(comparison),
+        true if is_repeatable => compare_command(comparison),
         true => String::new(),
     };
     let circumstances = Circumstances { facts: Vec::new(), plan, command };
-    let folders = if is_shadow { Vec::new() } else { folders(path) };
+    let folders = if is_shadow { Vec::new() } else { run_folders(path) };
     ComparisonDetails { folders, circumstances }
 }
 
-fn folders(path: &Path) -> Vec<(u32, String)> {
+fn run_folders(path: &Path) -> Vec<(u32, String)> {
     let folder = CampaignFolder::open(Campaign::Comparison, path);
-    let points = folder.as_ref().map(CampaignFolder::points).unwrap_or_default();
+    let points = folder.as_ref().map(CampaignFolder::list_points).unwrap_or_default();
     points
         .into_iter()
         .filter(|(_, point)| point.join("report.html").is_file())
@@ -42,13 +42,13 @@ fn folders(path: &Path) -> Vec<(u32, String)> {
 }
 
 /// The command as far as the design says it; flags of the workload are in the plan.
-fn command(comparison: &Comparison) -> String {
+fn compare_command(comparison: &Comparison) -> String {
     let design = &comparison.design;
     let mut words = vec!["goodput".to_owned(), "compare".to_owned()];
     words.extend(comparison.sides.iter().map(|side| format!("{}={}", side.name, side.target)));
     let mut flag = |name: &str, value: String| words.extend([name.to_owned(), value]);
-    let rates: Vec<String> = design.levels.iter().filter_map(|level| rate(*level)).collect();
-    let users: Vec<String> = design.levels.iter().filter_map(|level| users(*level)).collect();
+    let rates: Vec<String> = design.levels.iter().filter_map(|level| rate_text(*level)).collect();
+    let users: Vec<String> = design.levels.iter().filter_map(|level| users_text(*level)).collect();
     for (name, levels) in [("--rate", rates), ("--concurrency", users)] {
         if !levels.is_empty() {
             flag(name, levels.join(","));
@@ -78,14 +78,14 @@ fn command(comparison: &Comparison) -> String {
     words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
-fn rate(level: Level) -> Option<String> {
+fn rate_text(level: Level) -> Option<String> {
     match level {
         Level::Rate(rate) => Some(rate.to_string()),
         Level::Users(_) => None,
     }
 }
 
-fn users(level: Level) -> Option<String> {
+fn users_text(level: Level) -> Option<String> {
     match level {
         Level::Users(users) => Some(users.to_string()),
         Level::Rate(_) => None,
@@ -131,7 +131,7 @@ mod tests {
         let expected = "goodput compare A=http://10.0.0.7:8000 'it'\\''s=http://10.0.0.7:8001' \
                         --rate 8,12.5 --blocks 16 --duration 30s --warmup 5s --settle 1s --seed 7 \
                         --margin 3% --gate 'p99 ttft < +5%'";
-        assert_eq!(command(&comparison()), expected);
+        assert_eq!(compare_command(&comparison()), expected);
     }
 
     #[test]

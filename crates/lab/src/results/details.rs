@@ -6,16 +6,16 @@ use goodput_campaign::saved::{PointView, ResultDetails, RunDetails, SavedResult,
 use goodput_campaign::sweep::{PointSummary, SweepPlan, SweepSummary, representative};
 use goodput_model::{Plan, SloQuestion};
 use goodput_record::{Artifact, CampaignFolder, FolderError, Manifest, RunFolder};
-use goodput_stats::{Details, Summary, audit_run, completed, details as found_in};
+use goodput_stats::{Details, Summary, audit_run, chart_details as found_in, complete_records};
 
 use super::circumstances;
 use super::comparison::comparison_details;
 use crate::error::Failed;
 use crate::events::Observer;
-use crate::saved::{SavedRun, judged_by, read_as};
+use crate::saved::{SavedRun, apply_slo, read_run_as};
 
 /// What the page of an artifact with these numbers, judged by this SLO, shows in addition to them.
-pub fn details(
+pub fn result_details(
     artifact: &Artifact,
     result: &SavedResult,
     slo: &SloQuestion,
@@ -41,25 +41,28 @@ pub fn run_details(
     summary: &Summary,
     slo: &SloQuestion,
 ) -> Result<RunDetails, Failed> {
-    let mut plan = folder.plan().map_err(unreadable)?;
-    judged_by(slo)(&mut plan)?;
-    let manifest = folder.manifest().map_err(unreadable)?;
+    let mut plan = folder.read_plan().map_err(unreadable_error)?;
+    apply_slo(slo)(&mut plan)?;
+    let manifest = folder.read_manifest().map_err(unreadable_error)?;
     Ok(RunDetails {
-        details: details_of(folder, &plan, summary)?,
+        details: chart_details(folder, &plan, summary)?,
         audit: audit_run(summary, Some(&plan)),
-        circumstances: circumstances::of_run(folder, &manifest),
+        circumstances: circumstances::circumstances_of_run(folder, &manifest),
     })
 }
 
 /// What the charts of a run are drawn from.
-fn details_of(folder: &RunFolder, plan: &Plan, summary: &Summary) -> Result<Details, Failed> {
-    let samples: Vec<_> = folder.samples().collect();
-    let records = completed(folder.records().map_err(unreadable)?.ahead(), folder.judgements());
+fn chart_details(folder: &RunFolder, plan: &Plan, summary: &Summary) -> Result<Details, Failed> {
+    let samples: Vec<_> = folder.read_samples().collect();
+    let records = complete_records(
+        folder.read_records().map_err(unreadable_error)?.read_ahead(),
+        folder.read_judgements(),
+    );
     Ok(found_in(plan, summary, records, &samples))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
-fn unreadable(error: FolderError) -> Failed {
+fn unreadable_error(error: FolderError) -> Failed {
     Failed::usage(error.to_string())
 }
 
@@ -82,7 +85,7 @@ pub fn sweep_details(
     let mut found = SweepDetails {
         points: Vec::new(),
         audit: None,
-        circumstances: circumstances::of_sweep(folder, summary, None),
+        circumstances: circumstances::circumstances_of_sweep(folder, summary, None),
     };
     for PointSummary { folder: name, .. } in &summary.points {
         match read_point(folder.path(), name, &slo) {
@@ -94,7 +97,8 @@ pub fn sweep_details(
                 // Without an answer the first stands for all.
                 if is_answer || found.points.is_empty() {
                     let point = Some((name.as_str(), &point.manifest));
-                    found.circumstances = circumstances::of_sweep(folder, summary, point);
+                    found.circumstances =
+                        circumstances::circumstances_of_sweep(folder, summary, point);
                 }
                 found.points.push(view);
             }
@@ -117,8 +121,8 @@ fn read_point(
     slo: &SloQuestion,
 ) -> Result<(PointFacts, PointView), Failed> {
     let path = sweep.join(name);
-    let SavedRun { plan, manifest, summary } = read_as(&path, judged_by(slo))?;
-    let folder = RunFolder::open(&path).map_err(unreadable)?;
-    let details = details_of(&folder, &plan, &summary)?;
+    let SavedRun { plan, manifest, summary } = read_run_as(&path, apply_slo(slo))?;
+    let folder = RunFolder::open(&path).map_err(unreadable_error)?;
+    let details = chart_details(&folder, &plan, &summary)?;
     Ok((PointFacts { plan, manifest }, PointView { folder: name.to_owned(), summary, details }))
 }

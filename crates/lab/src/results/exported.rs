@@ -5,7 +5,7 @@ use goodput_model::SloQuestion;
 use goodput_record::{Artifact, FolderError, RunFolder};
 
 use crate::error::Failed;
-use crate::saved::{SavedRun, judged_by, read_as};
+use crate::saved::{SavedRun, apply_slo, read_run_as};
 
 /// A run that is written in another shape.
 pub struct ExportedRun {
@@ -36,13 +36,13 @@ impl ExportedRun {
             Artifact::Repeats(_) => return several("repeated runs", "name one of them: …/1"),
             _ => {}
         }
-        let run = read_as(path, judged_by(slo))?;
+        let run = read_run_as(path, apply_slo(slo))?;
         let unreadable = |error: FolderError| Failed::usage(error.to_string());
         Ok(Self { run, folder: RunFolder::open(path).map_err(unreadable)? })
     }
 
     /// Its records and numbers, ready to be written.
-    pub fn export(&self) -> RunExport<'_> {
+    pub fn as_export(&self) -> RunExport<'_> {
         RunExport::new(&self.run.plan, &self.run.summary, &self.folder)
     }
 }

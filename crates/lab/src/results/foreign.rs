@@ -5,16 +5,16 @@ use std::path::Path;
 use goodput_campaign::saved::{ReportedResult, SavedResult};
 use goodput_exchange::{ImportError, UNDERSTOOD, read_results};
 use goodput_files::{MOST_SUMMARY, read as read_file};
-use goodput_model::{Reported, plain};
+use goodput_model::{Reported, escape_control};
 use goodput_stats::{Summary, audit_reported};
 
 use crate::error::Failed;
 
 /// What a file states.
-pub(crate) fn read(path: &Path) -> Result<SavedResult, Failed> {
+pub(crate) fn read_foreign_file(path: &Path) -> Result<SavedResult, Failed> {
     let results = match read_results(path) {
         Ok(results) => results,
-        Err(ImportError::Unknown { .. }) if let Some(summary) = summary_of(path) => {
+        Err(ImportError::Unknown { .. }) if let Some(summary) = read_own_summary(path) => {
             return Ok(SavedResult::Run(Box::new(summary)));
         }
         Err(error) => {
@@ -22,12 +22,14 @@ pub(crate) fn read(path: &Path) -> Result<SavedResult, Failed> {
             return Err(Failed::usage(error.to_string()).hint(hint));
         }
     };
-    Ok(SavedResult::Reported(results.into_iter().map(|run| audited(path, run)).collect()))
+    Ok(SavedResult::Reported(
+        results.into_iter().map(|run| to_reported_result(path, run)).collect(),
+    ))
 }
 
-fn audited(path: &Path, mut reported: Reported) -> ReportedResult {
+fn to_reported_result(path: &Path, mut reported: Reported) -> ReportedResult {
     let mut audit = audit_reported(&reported);
-    let label = plain(&reported.label);
+    let label = escape_control(&reported.label);
     let label = if label.is_empty() { label } else { format!(" ({label})") };
     audit.subject = format!("{}{label}", path.display());
     // The requests themselves stand in the file.
@@ -36,7 +38,7 @@ fn audited(path: &Path, mut reported: Reported) -> ReportedResult {
 }
 
 /// A summary of ours without its folder.
-fn summary_of(path: &Path) -> Option<Summary> {
+fn read_own_summary(path: &Path) -> Option<Summary> {
     let summary: Summary = serde_json::from_slice(&read_file(path, MOST_SUMMARY).ok()?).ok()?;
     (summary.schema == Summary::SCHEMA).then_some(summary)
 }

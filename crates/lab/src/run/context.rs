@@ -46,8 +46,8 @@ pub struct Lab {
 impl Lab {
     /// The command that began all of it, as it may be written down: what endpoints have taken for
     /// a secret by now is left out too.
-    pub(crate) fn shown_command(&self) -> String {
-        goodput_wire::scrub(self.command.clone())
+    pub(crate) fn redacted_command(&self) -> String {
+        goodput_wire::scrub_secrets(self.command.clone())
     }
 
     /// Runs in this process, without hooks.
@@ -92,7 +92,7 @@ impl Runner for InProcess {
         path: &Path,
         context: RunContext,
     ) -> Result<Summary, Failed> {
-        prepared.run_here(lab, path, context)
+        prepared.run_in_process(lab, path, context)
     }
 }
 

@@ -36,16 +36,16 @@ pub(super) struct RunRecorder {
 
 /// Keeps the texts of a request. Later turns and judges need the answer as it came; a file does not.
 fn append_text(texts: &TextWriter, record: &RequestRecord) -> Result<(), FolderError> {
-    let answer = record.exchange.text.clone().map(goodput_wire::scrub);
+    let answer = record.exchange.text.clone().map(goodput_wire::scrub_secrets);
     texts.append(record, answer.as_deref())
 }
 
 impl RunRecorder {
     /// Writes what was seen of the server's side after the last answer, which says nothing of the
     /// client.
-    pub(super) fn look_last(&mut self) {
+    pub(super) fn write_last_samples(&mut self) {
         let Some(epoch) = self.epoch else { return };
-        let (scrapes, gpus) = self.looks.take(epoch);
+        let (scrapes, gpus) = self.looks.take_samples(epoch);
         if !scrapes.is_empty() || !gpus.is_empty() {
             let at = now() - epoch;
             self.logs.samples.append(&HealthSample {
@@ -58,7 +58,7 @@ impl RunRecorder {
     }
 
     /// Ends the run once enough is known.
-    fn decide(&mut self, at: Nanos) {
+    fn stop_if_decided(&mut self, at: Nanos) {
         let control = &self.handle.control;
         let seen = self.handle.live.snapshot();
         self.watch.tick(at, seen.started, seen.in_flight());
@@ -99,14 +99,14 @@ impl Sink for RunRecorder {
 
     fn observe(&mut self, at: Nanos, beats: Vec<LoopLag>, canary: Vec<CanaryReading>) {
         let epoch = *self.epoch.get_or_insert_with(|| now() - at);
-        let (scrapes, gpus) = self.looks.take(epoch);
+        let (scrapes, gpus) = self.looks.take_samples(epoch);
         let seen = Observation { at, beats: &beats, scrapes: &scrapes, gpus: &gpus };
         for sink in &mut self.sinks {
             sink.observe(&seen);
         }
         let host = self.host.sample();
         self.logs.samples.append(&HealthSample { at, host, beats, canary, scrapes, gpus });
-        self.decide(at);
+        self.stop_if_decided(at);
     }
 
     fn flush(&mut self) {

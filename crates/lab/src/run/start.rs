@@ -20,7 +20,7 @@ struct BarrierState {
 
 impl StartBarrier {
     /// One for each run; all of them begin at the same instant.
-    pub fn together(runs: usize) -> Vec<Self> {
+    pub fn for_runs(runs: usize) -> Vec<Self> {
         let all = Arc::new(BarrierState { missing: Mutex::new(runs), changed: Condvar::new() });
         let one = |_| Self { all: Arc::clone(&all), has_begun: AtomicBool::new(false) };
         (0..runs).map(one).collect()
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn all_begin_together_and_none_waits_for_one_that_failed() {
-        let mut starts = StartBarrier::together(3);
+        let mut starts = StartBarrier::for_runs(3);
         let (failed, last) = (starts.pop().unwrap(), starts.pop().unwrap());
         let first = starts.pop().unwrap();
         let has_begun = Arc::new(AtomicBool::new(false));

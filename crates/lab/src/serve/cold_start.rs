@@ -65,16 +65,16 @@ pub struct BatchLevels {
 
 impl ColdStartTrial<'_> {
     /// Starts the server, waits until it answers, and stops it; `say` hears of each step.
-    pub fn run(
+    pub fn measure_cold_start(
         mut self,
         interrupt: &Interrupt,
         say: impl Fn(&ColdStartStep) -> Result<(), Failed>,
     ) -> Result<(), Failed> {
         let plan = &mut self.plan;
         let place = ServerPlace::from_plan(plan)?;
-        let command = Command::parse(self.command, &self.values, &place.offered())?;
+        let command = Command::parse(self.command, &self.values, &place.placeholder_values())?;
         let server = StartedServer::start(&command, self.log, &place, self.grace)?;
-        say(&ColdStartStep::Group(server.group()))?;
+        say(&ColdStartStep::Group(server.process_group()))?;
         let (ready, start) = server.wait_ready(plan, self.within, &Silent)?;
         say(&ColdStartStep::Start(start))?;
         if let Some(hold) = self.hold {
@@ -82,7 +82,7 @@ impl ColdStartTrial<'_> {
             hold();
             let scrapes = watch.finish(plan, false, &Silent).scrapes(from);
             say(&ColdStartStep::Batch(BatchLevels::from_scrapes(&scrapes)))?;
-            if let Some(failed) = server.crash() {
+            if let Some(failed) = server.crash_error() {
                 return Err(failed);
             }
             let is_stopped = || interrupt.is_interrupted();

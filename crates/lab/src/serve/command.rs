@@ -17,10 +17,10 @@ pub struct Command {
 
 impl Command {
     /// The names that stand in braces in a command.
-    pub fn names(text: &str) -> Result<BTreeSet<String>, Failed> {
+    pub fn placeholder_names(text: &str) -> Result<BTreeSet<String>, Failed> {
         let mut names = BTreeSet::new();
-        for word in split(text)? {
-            fill(&word, &mut |name| {
+        for word in split_words(text)? {
+            fill_placeholders(&word, &mut |name| {
                 names.insert(name.to_owned());
                 Ok(String::new())
             })?;
@@ -34,11 +34,11 @@ impl Command {
     /// `{{name}}` stands for `{name}` itself, `${name}` is left to a shell, and braces around
     /// anything but a name (JSON) are left alone.
     pub fn parse(text: &str, values: &Values, offered: &Values) -> Result<Self, Failed> {
-        let words = split(text)?;
+        let words = split_words(text)?;
         let mut used = BTreeSet::new();
         let mut filled = Vec::with_capacity(words.len());
         for word in &words {
-            filled.push(fill(word, &mut |name| {
+            filled.push(fill_placeholders(word, &mut |name| {
                 let value = values.get(name).or_else(|| offered.get(name));
                 used.extend(value.is_some().then(|| name.to_owned()));
                 value.cloned().ok_or_else(|| unknown_placeholder(name, values, offered))
@@ -56,7 +56,7 @@ impl Command {
 /// headers that say who asks, and URLs with a user are hidden, and all of it where its words cannot be
 /// told apart.
 pub fn without_secrets(text: &str) -> String {
-    let Ok(words) = split(text) else { return REDACTED.to_owned() };
+    let Ok(words) = split_words(text) else { return REDACTED.to_owned() };
     let mut shown: Vec<String> = Vec::new();
     let (mut is_next, mut has_secret) = (false, false);
     for word in words {
@@ -64,10 +64,11 @@ pub fn without_secrets(text: &str) -> String {
         let mut parts = word.split(|c: char| c.is_whitespace() || "'\"`;&|()".contains(c));
         let holds = parts.any(holds_secret);
         let flags = word.split_whitespace().count() > 1
-            && word.split_whitespace().any(|part| part.starts_with('-') && is_secret(part));
+            && word.split_whitespace().any(|part| part.starts_with('-') && is_secret_name(part));
         let is_hidden = is_next || holds || flags;
         let is_flag = word.starts_with('-') && !word.contains('=');
-        is_next = is_secret(&word) && (is_flag || word.ends_with(':') || is_bearer(&word));
+        is_next =
+            is_secret_name(&word) && (is_flag || word.ends_with(':') || is_auth_scheme(&word));
         has_secret |= is_hidden;
         shown.push(if is_hidden { REDACTED.to_owned() } else { word });
     }
@@ -77,20 +78,20 @@ pub fn without_secrets(text: &str) -> String {
 
 /// Whether a word of a shell holds a secret: `TOKEN=…`, `X-Api-Key:…`, `Bearer …`, `http://user:…@host`.
 fn holds_secret(part: &str) -> bool {
-    let set = part.split_once('=').is_some_and(|(name, _)| is_secret(name));
-    let header = part.split_once(':').is_some_and(|(name, _)| is_secret(name));
+    let set = part.split_once('=').is_some_and(|(name, _)| is_secret_name(name));
+    let header = part.split_once(':').is_some_and(|(name, _)| is_secret_name(name));
     let mut urls = part.split("://").skip(1);
     let has_user = urls.any(|url| url.split(['/', '?', '#']).any(|piece| piece.contains('@')));
-    set || header || has_user || is_bearer(part)
+    set || header || has_user || is_auth_scheme(part)
 }
 
-fn is_bearer(word: &str) -> bool {
+fn is_auth_scheme(word: &str) -> bool {
     word.eq_ignore_ascii_case("bearer")
 }
 
 /// Whether a flag or a variable has a secret for its value. `--max-num-batched-tokens` counts, and
 /// hides nothing.
-pub fn is_secret(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words = ["key", "token", "secret", "password", "authorization", "bearer"];
     name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| words.contains(&part))
@@ -110,18 +111,18 @@ fn unknown_placeholder(name: &str, values: &Values, offered: &Values) -> Failed 
 }
 
 /// Words as a shell splits them. Nothing else of a shell is known: no variables, pipes or patterns.
-fn split(text: &str) -> Result<Vec<String>, Failed> {
+fn split_words(text: &str) -> Result<Vec<String>, Failed> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         match c {
-            '\'' | '"' => quoted(c, &mut chars, word.get_or_insert_default())?,
+            '\'' | '"' => read_quoted(c, &mut chars, word.get_or_insert_default())?,
             '\\' => match chars.next() {
                 // The line goes on.
                 Some('\n') => {}
                 Some(escaped) => word.get_or_insert_default().push(escaped),
-                None => return Err(open("ends in a backslash")),
+                None => return Err(unclosed_error("ends in a backslash")),
             },
             blank if blank.is_whitespace() => words.extend(word.take()),
             other => word.get_or_insert_default().push(other),
@@ -130,21 +131,21 @@ fn split(text: &str) -> Result<Vec<String>, Failed> {
     words.extend(word);
     match words.first() {
         Some(program) if !program.is_empty() => {}
-        _ => return Err(open("names no program")),
+        _ => return Err(unclosed_error("names no program")),
     }
     if words.iter().any(|word| word.contains('\0')) {
-        return Err(open("holds a NUL, which no argument can"));
+        return Err(unclosed_error("holds a NUL, which no argument can"));
     }
     Ok(words)
 }
 
 /// The rest of a quotation.
-fn quoted(
+fn read_quoted(
     quote: char,
     chars: &mut impl Iterator<Item = char>,
     word: &mut String,
 ) -> Result<(), Failed> {
-    let unclosed = || open(&format!("has a {quote} that is not closed"));
+    let unclosed = || unclosed_error(&format!("has a {quote} that is not closed"));
     loop {
         match chars.next().ok_or_else(unclosed)? {
             c if c == quote => return Ok(()),
@@ -158,13 +159,13 @@ fn quoted(
     }
 }
 
-fn open(problem: &str) -> Failed {
+fn unclosed_error(problem: &str) -> Failed {
     Failed::usage(format!("the server's command {problem}"))
         .hint("for example --serve 'vllm serve MODEL --port {port}'")
 }
 
 /// Puts values in their places.
-fn fill(
+fn fill_placeholders(
     word: &str,
     value: &mut dyn FnMut(&str) -> Result<String, Failed>,
 ) -> Result<String, Failed> {
@@ -174,8 +175,9 @@ fn fill(
         let (before, from) = rest.split_at(at);
         out.push_str(before);
         let inner = from.strip_prefix('{').unwrap_or(from);
-        let escaped = inner.strip_prefix('{').and_then(name).filter(|(_, r)| r.starts_with('}'));
-        rest = match (escaped, name(inner)) {
+        let escaped =
+            inner.strip_prefix('{').and_then(placeholder_name).filter(|(_, r)| r.starts_with('}'));
+        rest = match (escaped, placeholder_name(inner)) {
             (Some((name, after)), _) => {
                 out.extend(["{", name, "}"]);
                 after.strip_prefix('}').unwrap_or(after)
@@ -195,7 +197,7 @@ fn fill(
 }
 
 /// The name before the next closing brace, and what follows that.
-fn name(text: &str) -> Option<(&str, &str)> {
+fn placeholder_name(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.split_once('}')?;
     let mut chars = name.chars();
     let is_first = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');

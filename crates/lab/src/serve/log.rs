@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// The most that is read of the end of a log.
 const TAIL: u64 = 64 * 1024;
@@ -14,7 +14,7 @@ const TAIL: u64 = 64 * 1024;
 const LINE: usize = 300;
 
 /// Opens a log to add to it. Servers log prompts, so it is for the user alone.
-pub(super) fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open_log(path: &Path) -> io::Result<File> {
     File::options().append(true).create(true).mode(0o600).open(path)
 }
 
@@ -31,19 +31,19 @@ pub fn last_lines(path: &Path, start: u64, n: usize) -> Vec<String> {
     let Ok((is_cut, bytes)) = read() else { return Vec::new() };
     let text = String::from_utf8_lossy(&bytes);
     // The first one may have begun before.
-    let lines = text.lines().skip(usize::from(is_cut)).map(shown_line);
+    let lines = text.lines().skip(usize::from(is_cut)).map(visible_line);
     let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     lines.get(lines.len().saturating_sub(n)..).unwrap_or_default().to_vec()
 }
 
 /// A line as it would stand on a terminal: of a progress bar the last state.
-fn shown_line(line: &str) -> String {
+fn visible_line(line: &str) -> String {
     let last = line.trim_end().rsplit('\r').next().unwrap_or_default().trim_end();
     let mut shown: String = last.chars().take(LINE).collect();
     if shown.len() < last.len() {
         shown.push('…');
     }
-    plain(&shown)
+    escape_control(&shown)
 }
 
 #[cfg(test)]

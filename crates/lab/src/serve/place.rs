@@ -32,11 +32,11 @@ impl ServerPlace {
             )
             .hint("name the URL at which the server will listen, as in http://127.0.0.1:8000"));
         }
-        Ok(Self { addresses: readiness::addresses(plan)? })
+        Ok(Self { addresses: readiness::resolve_addresses(plan)? })
     }
 
     /// What a command may want to know: `port` and `host`.
-    pub fn offered(&self) -> Values {
+    pub fn placeholder_values(&self) -> Values {
         let named = |address: &SocketAddr| {
             [("host", address.ip().to_string()), ("port", address.port().to_string())]
         };
@@ -45,7 +45,7 @@ impl ServerPlace {
     }
 
     /// The address at which something listens.
-    pub fn taken(&self) -> Option<SocketAddr> {
+    pub fn listening_address(&self) -> Option<SocketAddr> {
         self.addresses.iter().copied().find(|address| {
             TcpStream::connect_timeout(address, CONNECT_LIMIT).is_ok_and(|stream| {
                 // The kernel may use a free port for the calling socket, which then connects to itself.
@@ -55,8 +55,8 @@ impl ServerPlace {
     }
 
     /// Fails if something listens already.
-    pub fn must_be_free(&self) -> Result<(), Failed> {
-        match self.taken() {
+    pub fn check_free(&self) -> Result<(), Failed> {
+        match self.listening_address() {
             None => Ok(()),
             Some(address) => Err(Failed::usage(format!("something already listens at {address}"))
                 .hint("stop it, or use another port")),
@@ -64,10 +64,10 @@ impl ServerPlace {
     }
 
     /// Waits until nothing listens any more; the address at which something still does.
-    pub fn wait_free(&self, within: Duration) -> Option<SocketAddr> {
+    pub fn wait_until_free(&self, within: Duration) -> Option<SocketAddr> {
         let deadline = now() + within.into();
         loop {
-            match self.taken() {
+            match self.listening_address() {
                 Some(_) if now() < deadline => pause(LOOK_AGAIN),
                 outcome => return outcome,
             }

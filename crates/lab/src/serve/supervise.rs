@@ -49,7 +49,7 @@ impl Word {
         }
     }
 
-    fn say(&self, out: &mut dyn Write) {
+    fn write_line(&self, out: &mut dyn Write) {
         let line = match self {
             Self::Started(id) => format!("started {id}\n"),
             Self::Cannot(why) => format!("cannot {}\n", why.replace('\n', " ")),
@@ -60,7 +60,7 @@ impl Word {
         let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     }
 
-    pub(super) fn hear(line: &str) -> Option<Self> {
+    pub(super) fn parse(line: &str) -> Option<Self> {
         let (verb, rest) = line.trim_end().split_once(' ')?;
         Some(match verb {
             "started" => Self::Started(rest.parse().ok()?),
@@ -74,7 +74,7 @@ impl Word {
 
 /// Runs the server until it ends or is no longer needed: how it ended, or none if it could not be
 /// started. What happens is said to `out`.
-pub fn supervise(
+pub fn supervise_server(
     command: &[String],
     log: &Path,
     grace: Duration,
@@ -82,32 +82,32 @@ pub fn supervise(
 ) -> Result<Option<Exit>, Failed> {
     // Whatever the server leaves behind becomes a child of this process and can be found.
     let _ = set_child_subreaper(Some(getpid()));
-    let mut server = match start(command, log) {
+    let mut server = match spawn_server(command, log) {
         Ok(server) => server,
         Err(why) => {
-            Word::Cannot(why).say(out);
+            Word::Cannot(why).write_line(out);
             return Ok(None);
         }
     };
     // Before anything that may fail: who starts something also ends it.
     let group = i32::try_from(server.id()).ok().and_then(Pid::from_raw);
-    Word::Started(group.map_or(0, |group| group.as_raw_nonzero().get())).say(out);
-    let own = wait(&mut server);
+    Word::Started(group.map_or(0, |group| group.as_raw_nonzero().get())).write_line(out);
+    let own = wait_for_end(&mut server);
     let early = own.as_ref().ok().copied().flatten();
     if let Some(status) = early {
-        Word::from_status(status).say(out);
+        Word::from_status(status).write_line(out);
     }
-    let late = end(&mut server, group, grace);
+    let late = end_group(&mut server, group, grace);
     if let (None, Some(status)) = (early, late) {
-        Word::from_status(status).say(out);
+        Word::from_status(status).write_line(out);
     }
     own.map_err(|error| Failed::internal(format!("cannot watch the server: {error}")))?;
     Ok(Some(early.or(late).map_or(Exit::Lost, Exit::from_status)))
 }
 
-fn start(command: &[String], path: &Path) -> Result<Child, String> {
+fn spawn_server(command: &[String], path: &Path) -> Result<Child, String> {
     let cannot = |error| format!("write to {}: {error}", path.display());
-    let log: File = log::open(path).map_err(cannot)?;
+    let log: File = log::open_log(path).map_err(cannot)?;
     let errors = log.try_clone().map_err(cannot)?;
     let (program, arguments) = command.split_first().ok_or("run nothing")?;
     Command::new(program)
@@ -121,7 +121,7 @@ fn start(command: &[String], path: &Path) -> Result<Child, String> {
 }
 
 /// Waits until the server has ended (its status), or should end.
-fn wait(server: &mut Child) -> std::io::Result<Option<ExitStatus>> {
+fn wait_for_end(server: &mut Child) -> std::io::Result<Option<ExitStatus>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (held, mut let_go) = tokio::sync::oneshot::channel::<()>();
     std::thread::Builder::new().name("leash".to_owned()).spawn(move || {
@@ -152,7 +152,7 @@ fn wait(server: &mut Child) -> std::io::Result<Option<ExitStatus>> {
 }
 
 /// Ends the group: asks, waits, kills. Then kills processes that have left it.
-fn end(server: &mut Child, group: Option<Pid>, grace: Duration) -> Option<ExitStatus> {
+fn end_group(server: &mut Child, group: Option<Pid>, grace: Duration) -> Option<ExitStatus> {
     let signal = |signal: Signal| group.is_some_and(|g| kill_process_group(g, signal).is_ok());
     let is_there = || group.is_some_and(|group| test_kill_process_group(group).is_ok());
     let id = server.id();
@@ -161,7 +161,7 @@ fn end(server: &mut Child, group: Option<Pid>, grace: Duration) -> Option<ExitSt
         let deadline = now() + limit.into();
         loop {
             status = status.or_else(|| server.try_wait().ok().flatten());
-            reap(id);
+            reap_adopted(id);
             if !is_there() || now() >= deadline {
                 return;
             }
@@ -175,7 +175,7 @@ fn end(server: &mut Child, group: Option<Pid>, grace: Duration) -> Option<ExitSt
     }
     let deadline = now() + KILLED_LIMIT.into();
     loop {
-        let left: Vec<i32> = children().into_iter().map(|(id, _)| id).collect();
+        let left: Vec<i32> = list_children().into_iter().map(|(id, _)| id).collect();
         if left.is_empty() || now() >= deadline {
             return status.or_else(|| server.try_wait().ok().flatten());
         }
@@ -183,13 +183,13 @@ fn end(server: &mut Child, group: Option<Pid>, grace: Duration) -> Option<ExitSt
             let _ = kill_process(pid, Signal::KILL);
         }
         pause(LOOK_AGAIN);
-        reap(id);
+        reap_adopted(id);
     }
 }
 
 /// Takes note of the end of those children that are not ours by birth, so that they are gone.
-fn reap(server: u32) {
-    let dead = children().into_iter().filter(|(_, state)| *state == 'Z');
+fn reap_adopted(server: u32) {
+    let dead = list_children().into_iter().filter(|(_, state)| *state == 'Z');
     let others = dead.filter(|(id, _)| u32::try_from(*id).is_ok_and(|id| id != server));
     for pid in others.filter_map(|(id, _)| Pid::from_raw(id)) {
         let _ = waitpid(Some(pid), WaitOptions::NOHANG);
@@ -197,7 +197,7 @@ fn reap(server: u32) {
 }
 
 /// Children of this process and their state; none if the system does not show them.
-fn children() -> Vec<(i32, char)> {
+fn list_children() -> Vec<(i32, char)> {
     let own = getpid().as_raw_nonzero().get();
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let ids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -227,10 +227,10 @@ mod tests {
             ("exited 3\n", Word::Exited(3)),
             ("killed 9\n", Word::Killed(9)),
         ] {
-            assert_eq!(Word::hear(line), Some(word));
+            assert_eq!(Word::parse(line), Some(word));
         }
         for other in ["", "exited", "exited x", "sang 1"] {
-            assert_eq!(Word::hear(other), None, "{other}");
+            assert_eq!(Word::parse(other), None, "{other}");
         }
     }
 

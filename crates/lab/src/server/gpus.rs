@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 
-use goodput_clock::{allowed_cpus, give_way, now, pause};
+use goodput_clock::{allowed_cpus, lower_priority, now, pause};
 use goodput_model::{GpuFacts, Nanos};
 use goodput_observe::Nvml;
 
@@ -18,7 +18,7 @@ const EVERY_ON_ONE_CPU: Nanos = Nanos::from_millis(1_000);
 
 /// How often to look between the first look and the last. Where the load has the same processor only
 /// if asked for.
-pub(super) fn period(is_asked_for: bool) -> Option<Nanos> {
+pub(super) fn sampling_period(is_asked_for: bool) -> Option<Nanos> {
     match allowed_cpus().len() {
         1 => is_asked_for.then_some(EVERY_ON_ONE_CPU),
         _ => Some(EVERY),
@@ -51,12 +51,12 @@ impl Driver {
         let (going, stop) = channel();
         let (tell, told) = channel();
         let thread = std::thread::Builder::new().name("gpus".to_owned());
-        let thread = thread.spawn(move || match open(&only) {
+        let thread = thread.spawn(move || match open_driver(&only) {
             Ok(nvml) => {
                 looks.push_gpus(nvml.sample(now()));
                 // The receiver is gone only if the run is over.
                 let _ = tell.send(Ok((nvml.driver(), nvml.facts())));
-                watch(&nvml, &looks, every, &stop);
+                watch_gpus(&nvml, &looks, every, &stop);
             }
             Err(why) => drop(tell.send(Err(why))),
         });
@@ -78,14 +78,14 @@ impl Drop for Driver {
     }
 }
 
-fn open(only: &[u32]) -> Result<Nvml, String> {
+fn open_driver(only: &[u32]) -> Result<Nvml, String> {
     // Not the idle policy: the kernel wakes other threads on a processor that runs such a thread, as if
     // it were free, and then they wait for the call to return.
-    give_way();
+    lower_priority();
     Nvml::open(only)
 }
 
-fn watch(nvml: &Nvml, looks: &Looks, every: Option<Nanos>, stop: &Receiver<()>) {
+fn watch_gpus(nvml: &Nvml, looks: &Looks, every: Option<Nanos>, stop: &Receiver<()>) {
     let mut due = now();
     loop {
         let goes_on = match every {

@@ -61,20 +61,20 @@ pub(super) struct Idle {
 }
 
 impl Looks {
-    fn seen(&self) -> MutexGuard<'_, ServerSamples> {
+    fn lock_samples(&self) -> MutexGuard<'_, ServerSamples> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The run is about to begin: from now on every look is kept until it is taken.
-    pub(super) fn begin(&self) {
-        self.seen().has_begun = true;
+    pub(super) fn keep_from_now(&self) {
+        self.lock_samples().has_begun = true;
     }
 
     /// One endpoint was asked.
     pub(super) fn push(&self, scrape: Scrape) {
-        let mut seen = self.seen();
+        let mut seen = self.lock_samples();
         if let Ok(reading) = &scrape.outcome
-            && let Some((queries, hits)) = cache(reading)
+            && let Some((queries, hits)) = cache_tokens(reading)
         {
             let cache = seen.cache.entry(scrape.endpoint).or_default();
             *cache = Cache { looks: cache.looks + 1, queries, hits };
@@ -91,7 +91,7 @@ impl Looks {
 
     /// GPUs were looked at.
     pub(super) fn push_gpus(&self, samples: Vec<GpuSample>) {
-        let mut seen = self.seen();
+        let mut seen = self.lock_samples();
         if !seen.has_begun {
             for sample in &samples {
                 seen.gpus.retain(|old| old.gpu != sample.gpu);
@@ -107,9 +107,9 @@ impl Looks {
 
     /// What came since the last call, on the clock of a run that began then. What was seen before
     /// that was seen at its beginning; of several such answers the last counts.
-    pub(crate) fn take(&self, epoch: Nanos) -> (Vec<Scrape>, Vec<GpuSample>) {
+    pub(crate) fn take_samples(&self, epoch: Nanos) -> (Vec<Scrape>, Vec<GpuSample>) {
         let (mut scrapes, mut gpus) = {
-            let mut seen = self.seen();
+            let mut seen = self.lock_samples();
             (std::mem::take(&mut seen.scrapes), std::mem::take(&mut seen.gpus))
         };
         let mut later: Vec<(u32, Nanos)> = Vec::new();
@@ -128,8 +128,8 @@ impl Looks {
     }
 
     /// Power of all GPUs together before the run, where they tell it.
-    pub(super) fn idle(&self) -> Option<Idle> {
-        let seen = self.seen();
+    pub(super) fn idle_power(&self) -> Option<Idle> {
+        let seen = self.lock_samples();
         let told = || seen.power.values().filter(|power| power.count > 0.0);
         let means = told().map(|power| power.sum / power.count);
         let watts = means.reduce(|sum, more| sum + more)?;
@@ -137,21 +137,21 @@ impl Looks {
     }
 
     /// What did not fit, if anything.
-    pub(super) fn lost(&self) -> Option<u64> {
-        Some(self.seen().lost).filter(|lost| *lost > 0)
+    pub(super) fn lost_count(&self) -> Option<u64> {
+        Some(self.lock_samples().lost).filter(|lost| *lost > 0)
     }
 
     /// Tokens looked up and found between the first look and the last, over all endpoints that
     /// tell, where there are two looks.
     pub(super) fn cache_counters(&self) -> Option<(u64, u64)> {
-        let seen = self.seen();
+        let seen = self.lock_samples();
         let told = seen.cache.values().filter(|cache| cache.looks > 1);
         told.map(|cache| (cache.queries as u64, cache.hits as u64))
             .reduce(|sum, more| (sum.0 + more.0, sum.1 + more.1))
     }
 }
 
-fn cache(reading: &ServerReading) -> Option<(f64, f64)> {
+fn cache_tokens(reading: &ServerReading) -> Option<(f64, f64)> {
     let number = |signal| match reading.values.get(&signal) {
         Some(SignalValue::Number(number)) => Some(*number),
         _ => None,
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn instants_become_those_of_the_run_and_of_its_eve_the_last_counts() {
         let looks = Looks::default();
-        looks.begin();
+        looks.keep_from_now();
         for (at, endpoint, outcome) in [
             (10, 0, Ok((0.0, 0.0))),
             (11, 1, Ok((0.0, 0.0))),
@@ -213,7 +213,7 @@ mod tests {
         }
         let samples = [(5, 0), (6, 1), (90, 0), (100, 1), (101, 1)];
         looks.push_gpus(samples.map(|(at, gpu)| watts(at, gpu, None)).to_vec());
-        let (scrapes, gpus) = looks.take(Nanos(100));
+        let (scrapes, gpus) = looks.take_samples(Nanos(100));
         let kept: Vec<_> =
             scrapes.iter().map(|s| (s.at.0, s.endpoint, s.outcome.is_ok())).collect();
         let expected = [(0, 1, true), (0, 0, false), (0, 0, true), (50, 0, true), (150, 1, true)];
@@ -221,9 +221,9 @@ mod tests {
         assert_eq!(scrapes[2].outcome, scrape(0, 0, Ok((3.0, 1.0))).outcome);
         let kept: Vec<_> = gpus.iter().map(|sample| (sample.at.0, sample.gpu)).collect();
         assert_eq!(kept, [(0, 0), (0, 1), (1, 1)]);
-        assert_eq!(looks.take(Nanos(100)), (Vec::new(), Vec::new()));
+        assert_eq!(looks.take_samples(Nanos(100)), (Vec::new(), Vec::new()));
         assert_eq!(looks.cache_counters(), Some((47, 12)));
-        assert_eq!(looks.lost(), None);
+        assert_eq!(looks.lost_count(), None);
     }
 
     #[test]
@@ -232,33 +232,33 @@ mod tests {
         looks.push(scrape(1, 0, Ok((9.0, 9.0))));
         looks.push(scrape(2, 0, Err("late")));
         assert_eq!(looks.cache_counters(), None);
-        assert_eq!(looks.idle(), None);
+        assert_eq!(looks.idle_power(), None);
         let samples = [(1, 0, Some(90.0)), (1, 1, Some(50.0)), (2, 0, Some(110.0)), (3, 1, None)];
         for (at, gpu, power) in samples {
             looks.push_gpus(vec![watts(at, gpu, power)]);
         }
-        assert_eq!(looks.idle(), Some(Idle { watts: 150.0, has_changed: true }));
+        assert_eq!(looks.idle_power(), Some(Idle { watts: 150.0, has_changed: true }));
         // Before the run the last of each is enough.
-        let (scrapes, gpus) = looks.take(Nanos(0));
+        let (scrapes, gpus) = looks.take_samples(Nanos(0));
         assert_eq!(scrapes.len(), 2);
         assert_eq!(gpus.iter().map(|s| (s.at.0, s.gpu)).collect::<Vec<_>>(), [(2, 0), (3, 1)]);
         let looks = Looks::default();
         for at in 0..9 {
             looks.push_gpus(vec![watts(at, 0, Some(80.0))]);
         }
-        assert_eq!(looks.idle(), Some(Idle { watts: 80.0, has_changed: false }));
+        assert_eq!(looks.idle_power(), Some(Idle { watts: 80.0, has_changed: false }));
     }
 
     #[test]
     fn the_buffer_is_bounded_and_what_does_not_fit_is_counted() {
         let looks = Looks::default();
-        looks.begin();
+        looks.keep_from_now();
         for at in 0..MOST as u64 + 7 {
             looks.push(scrape(at, 0, Err("late")));
         }
         looks.push_gpus(vec![GpuSample::default(); MOST - 1]);
         looks.push_gpus(vec![GpuSample::default(); 3]);
-        assert_eq!(looks.lost(), Some(9));
-        assert_eq!(looks.take(Nanos(u64::MAX)).0.len(), MOST);
+        assert_eq!(looks.lost_count(), Some(9));
+        assert_eq!(looks.take_samples(Nanos(u64::MAX)).0.len(), MOST);
     }
 }

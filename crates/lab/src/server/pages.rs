@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use goodput_clock::{give_way, now, unless};
+use goodput_clock::{lower_priority, now, run_until};
 use goodput_model::{GpuFacts, MetricsSource, Nanos, Scrape, ServerReading};
 use goodput_observe::{EndpointFollower, GpuExporter, MetricsMap};
 use goodput_wire::{FetchedPage, PageError, PagePlace, PageReader};
@@ -45,15 +45,15 @@ pub(super) struct ServerPage {
 }
 
 impl ServerPage {
-    pub(super) fn metrics(place: PagePlace, map: Option<Arc<MetricsMap>>) -> Self {
+    pub(super) fn metrics_page(place: PagePlace, map: Option<Arc<MetricsMap>>) -> Self {
         Self { place, is_own: false, is_of_gpus: false, map }
     }
 
-    pub(super) fn own(place: PagePlace, map: Option<Arc<MetricsMap>>) -> Self {
-        Self { is_own: true, ..Self::metrics(place, map) }
+    pub(super) fn own_page(place: PagePlace, map: Option<Arc<MetricsMap>>) -> Self {
+        Self { is_own: true, ..Self::metrics_page(place, map) }
     }
 
-    pub(super) fn gpus(place: PagePlace) -> Self {
+    pub(super) fn gpu_page(place: PagePlace) -> Self {
         Self { place, is_own: false, is_of_gpus: true, map: None }
     }
 }
@@ -84,8 +84,8 @@ impl Pages {
         let (stop, stopped) = watch::channel(false);
         let (tell, told) = channel();
         let thread = std::thread::Builder::new().name("observer".to_owned()).spawn(move || {
-            give_way();
-            LocalSet::new().block_on(&runtime, watch(asked, looks, stopped, tell))
+            lower_priority();
+            LocalSet::new().block_on(&runtime, watch_pages(asked, looks, stopped, tell))
         })?;
         let told = told.recv().map_err(|_| io::Error::other("its thread has ended"))?;
         Ok((Self { stop, thread }, told))
@@ -103,7 +103,7 @@ impl Pages {
     }
 }
 
-async fn watch(
+async fn watch_pages(
     asked: PageSettings,
     looks: Looks,
     stop: watch::Receiver<bool>,
@@ -123,7 +123,7 @@ async fn watch(
             PageOwner::Metrics(EndpointFollower::new(page.map))
         };
         endpoints.push(PolledPage {
-            reader: page.place.reader(),
+            reader: page.place.to_reader(),
             is_own: page.is_own,
             number,
             kind,
@@ -133,23 +133,23 @@ async fn watch(
             tally: PageTally::default(),
         });
     }
-    let mut endpoints = all(endpoints, async |mut endpoint: PolledPage| {
-        endpoint.look().await;
+    let mut endpoints = poll_all(endpoints, async |mut endpoint: PolledPage| {
+        endpoint.poll().await;
         endpoint
     })
     .await;
-    let lines = endpoints.iter().filter_map(PolledPage::first_word).collect();
+    let lines = endpoints.iter().filter_map(PolledPage::first_warning).collect();
     endpoints.retain(|endpoint| !endpoint.is_absent());
-    let _ = tell.send(PageFacts { lines, ..describe(&endpoints, &exporter.borrow()) });
-    let endpoints = all(endpoints, async move |endpoint: PolledPage| {
+    let _ = tell.send(PageFacts { lines, ..describe_pages(&endpoints, &exporter.borrow()) });
+    let endpoints = poll_all(endpoints, async move |endpoint: PolledPage| {
         endpoint.follow(stop.clone(), begin).await
     })
     .await;
-    describe(&endpoints, &exporter.borrow())
+    describe_pages(&endpoints, &exporter.borrow())
 }
 
 /// Does the same with all at once; they come back in order.
-async fn all(
+async fn poll_all(
     endpoints: Vec<PolledPage>,
     what: impl AsyncFn(PolledPage) -> PolledPage + 'static,
 ) -> Vec<PolledPage> {
@@ -167,18 +167,18 @@ async fn all(
     done.into_iter().map(|(_, endpoint)| endpoint).collect()
 }
 
-fn describe(endpoints: &[PolledPage], exporter: &GpuExporter) -> PageFacts {
+fn describe_pages(endpoints: &[PolledPage], exporter: &GpuExporter) -> PageFacts {
     let mut told = PageFacts { gpus: exporter.facts().to_vec(), ..PageFacts::default() };
     let mut troubles = Vec::new();
     for endpoint in endpoints {
-        let url = endpoint.reader.shown();
+        let url = endpoint.reader.display_url();
         match &endpoint.kind {
             PageOwner::Metrics(follower) => {
                 let engine = follower.engine().to_owned();
                 told.metrics.push(MetricsSource { url, engine });
             }
             PageOwner::Gpus(_) => {
-                troubles.extend(endpoint.tally.trouble(&url));
+                troubles.extend(endpoint.tally.trouble_text(&url));
                 told.exporters.push(url);
             }
         }
@@ -221,7 +221,7 @@ struct PageTally {
 
 impl PageTally {
     /// Counts a look; its trouble, with what follows from it.
-    fn add(&mut self, trouble: Option<(String, bool)>) -> Option<String> {
+    fn count_look(&mut self, trouble: Option<(String, bool)>) -> Option<String> {
         self.looks += 1;
         let Some((mut message, is_absence)) = trouble else {
             self.in_a_row = 0;
@@ -238,7 +238,7 @@ impl PageTally {
     }
 
     /// How long until the next look.
-    fn spacing(&self, interval: Nanos) -> Nanos {
+    fn next_spacing(&self, interval: Nanos) -> Nanos {
         match self.in_a_row {
             0 => interval,
             few if few < FAILURES => interval.max(AFTER_FAILURE),
@@ -246,7 +246,7 @@ impl PageTally {
         }
     }
 
-    fn trouble(&self, url: &str) -> Option<String> {
+    fn trouble_text(&self, url: &str) -> Option<String> {
         let (message, _) = self.last.as_ref()?;
         let Self { looks, failures, .. } = self;
         Some(format!("{failures} of {looks} scrapes of {url} failed: {message}"))
@@ -255,7 +255,7 @@ impl PageTally {
 
 impl PolledPage {
     /// Asks, reads and passes on.
-    async fn look(&mut self) {
+    async fn poll(&mut self) {
         let asked = now();
         let outcome = self.reader.read(self.limit).await;
         let answered = outcome.as_ref().map_or_else(|_| now(), |page| page.answered);
@@ -265,8 +265,8 @@ impl PolledPage {
             PageOwner::Metrics(follower) => {
                 let outcome = outcome
                     .map_err(|error| (error.to_string(), error.is_absence()))
-                    .and_then(|page| read(follower, &page).map_err(|why| (why, false)));
-                let trouble = self.tally.add(outcome.as_ref().err().cloned());
+                    .and_then(|page| parse_page(follower, &page).map_err(|why| (why, false)));
+                let trouble = self.tally.count_look(outcome.as_ref().err().cloned());
                 let outcome = outcome.map_err(|(message, _)| trouble.unwrap_or(message));
                 let scrape = Scrape { at, took, endpoint: self.number, outcome };
                 // What is not there has no number either.
@@ -276,7 +276,7 @@ impl PolledPage {
             }
             PageOwner::Gpus(exporter) => {
                 let trouble = outcome.as_ref().err().map(PageError::to_string);
-                self.tally.add(trouble.map(|message| (message, false)));
+                self.tally.count_look(trouble.map(|message| (message, false)));
                 if let Ok(page) = outcome {
                     let samples = exporter.borrow_mut().read(self.number, &page.text, at);
                     self.looks.push_gpus(samples);
@@ -292,9 +292,9 @@ impl PolledPage {
     }
 
     /// What the user should know after the first look.
-    fn first_word(&self) -> Option<String> {
+    fn first_warning(&self) -> Option<String> {
         let (message, _) = self.tally.last.as_ref()?;
-        let url = self.reader.shown();
+        let url = self.reader.display_url();
         Some(if self.is_absent() {
             format!("{url}: {message}: no server metrics in this run")
         } else {
@@ -306,26 +306,29 @@ impl PolledPage {
     async fn follow(mut self, mut stop: watch::Receiver<bool>, begin: Nanos) -> Self {
         let mut due = begin;
         loop {
-            due = next(due, self.tally.spacing(self.interval), now());
+            due = next_instant(due, self.tally.next_spacing(self.interval), now());
             tokio::select! {
                 _ = stop.changed() => break,
                 () = tokio::time::sleep((due - now()).into()) => {}
             }
             // An answer from before the end is not waited for.
-            if unless(stop.changed(), self.look()).await.is_err() {
+            if run_until(stop.changed(), self.poll()).await.is_err() {
                 break;
             }
         }
         let is_asked_for = *stop.borrow();
         if is_asked_for {
-            self.look().await;
+            self.poll().await;
         }
         self
     }
 }
 
 /// What a page says; the reason, where it is not a page of metrics.
-fn read(follower: &mut EndpointFollower, page: &FetchedPage) -> Result<ServerReading, String> {
+fn parse_page(
+    follower: &mut EndpointFollower,
+    page: &FetchedPage,
+) -> Result<ServerReading, String> {
     let reading = follower.read(&page.text);
     if reading.values.is_empty() && reading.malformed > 0 {
         let lines = reading.malformed;
@@ -337,7 +340,7 @@ fn read(follower: &mut EndpointFollower, page: &FetchedPage) -> Result<ServerRea
 }
 
 /// The next instant in steps of `every` from `due`; those that have passed are left out.
-fn next(due: Nanos, every: Nanos, present: Nanos) -> Nanos {
+fn next_instant(due: Nanos, every: Nanos, present: Nanos) -> Nanos {
     let passed = (present - due).0.checked_div(every.0).unwrap_or(0);
     due + Nanos(every.0.saturating_mul(passed.saturating_add(1)))
 }
@@ -351,7 +354,7 @@ mod tests {
         let cases =
             [(100, 10, 95, 110), (100, 10, 100, 110), (100, 10, 109, 110), (100, 10, 137, 140)];
         for (due, every, present, expected) in cases {
-            assert_eq!(next(Nanos(due), Nanos(every), Nanos(present)), Nanos(expected));
+            assert_eq!(next_instant(Nanos(due), Nanos(every), Nanos(present)), Nanos(expected));
         }
     }
 
@@ -360,18 +363,18 @@ mod tests {
         let mut tally = PageTally::default();
         let (quick, slow) = (Nanos::from_millis(100), Nanos::from_millis(20_000));
         let trouble = || Some(("late".to_owned(), false));
-        assert_eq!(tally.spacing(quick), quick);
+        assert_eq!(tally.next_spacing(quick), quick);
         for _ in 1..FAILURES {
-            assert_eq!(tally.add(trouble()).as_deref(), Some("late"));
-            assert_eq!(tally.spacing(quick), AFTER_FAILURE);
+            assert_eq!(tally.count_look(trouble()).as_deref(), Some("late"));
+            assert_eq!(tally.next_spacing(quick), AFTER_FAILURE);
         }
-        let tenth = tally.add(trouble()).unwrap();
+        let tenth = tally.count_look(trouble()).unwrap();
         assert_eq!(tenth, "late; now scraped only every 10 s");
-        assert_eq!((tally.spacing(quick), tally.spacing(slow)), (SELDOM, slow));
-        assert_eq!(tally.add(trouble()).as_deref(), Some("late"));
-        assert_eq!(tally.add(None), None);
-        assert_eq!(tally.spacing(quick), quick);
-        let said = tally.trouble("http://x").unwrap();
+        assert_eq!((tally.next_spacing(quick), tally.next_spacing(slow)), (SELDOM, slow));
+        assert_eq!(tally.count_look(trouble()).as_deref(), Some("late"));
+        assert_eq!(tally.count_look(None), None);
+        assert_eq!(tally.next_spacing(quick), quick);
+        let said = tally.trouble_text("http://x").unwrap();
         assert_eq!(said, "11 of 12 scrapes of http://x failed: late");
     }
 }

@@ -39,7 +39,7 @@ fn observe(target: &str, flags: &[&str]) -> (Plan, Ready, Result<ServerWatch, Fa
             other => panic!("{other}"),
         }
     }
-    let ready = readiness::wait(&mut plan).unwrap();
+    let ready = readiness::wait_ready(&mut plan).unwrap();
     let watch = ServerWatch::start(&plan, &ready, &Silent, &Interrupt::default());
     (plan, ready, watch)
 }
@@ -60,7 +60,7 @@ fn pages_are_read_from_before_the_load_until_after_it() {
         ["--metrics-url", &url, "--metrics-interval", "100ms", "--header", "x-team: secret-team"];
     let (plan, _ready, observer) = observe("mock:fast", &flags);
     let observer = observer.unwrap();
-    let looks = observer.looks();
+    let looks = observer.open_looks();
     // The first look is over.
     let first = server.requests();
     assert_eq!(first.len(), 1);
@@ -77,7 +77,7 @@ fn pages_are_read_from_before_the_load_until_after_it() {
     // One that was in flight at the end may have been given up, with its connection.
     let kept = asked.iter().take(before).all(|request| request.connection == 0);
     assert!(kept, "{asked:?}");
-    let (scrapes, _) = looks.take(epoch);
+    let (scrapes, _) = looks.take_samples(epoch);
     assert!((asked.len() - 1..=asked.len()).contains(&scrapes.len()), "{scrapes:?}");
     assert_eq!(scrapes[0].at, Nanos::ZERO);
     assert!(scrapes.windows(2).all(|pair| pair[0].at < pair[1].at), "{scrapes:?}");
@@ -127,10 +127,10 @@ fn what_fails_is_on_record_and_does_not_end_it() {
     let flags = ["--metrics-url", &url, "--metrics-interval", "100ms"];
     let (plan, _ready, observer) = observe("mock:fast", &flags);
     let observer = observer.unwrap();
-    let looks = observer.looks();
+    let looks = observer.open_looks();
     wait_for(&server, 8);
     let _ = observer.finish(&plan, false, &Silent);
-    let scrapes: Vec<Scrape> = looks.take(Nanos::ZERO).0;
+    let scrapes: Vec<Scrape> = looks.take_samples(Nanos::ZERO).0;
     let said: Vec<&str> =
         scrapes.iter().map(|scrape| scrape.outcome.as_ref().err().map_or("", |e| e)).collect();
     let expected = [
@@ -157,7 +157,7 @@ fn what_fails_is_on_record_and_does_not_end_it() {
 fn a_target_without_a_page_is_asked_once_and_with_no_probe_never() {
     let (plan, ready, observer) = observe("mock:fast,metrics=off", &[]);
     let observer = observer.unwrap().finish(&plan, false, &Silent);
-    assert_eq!(observer.looks().take(Nanos::ZERO).0, []);
+    assert_eq!(observer.open_looks().take_samples(Nanos::ZERO).0, []);
     assert_eq!((observer.facts.metrics.len(), observer.cache_counters()), (0, None));
     drop(ready);
     for (flags, pages) in [

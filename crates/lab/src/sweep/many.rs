@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_campaign::curve::best;
+use goodput_campaign::curve::best_configuration;
 use goodput_campaign::sweep::{ColdStart, Configuration, SweepState, SweepSummary, Sweeps};
 use goodput_files::{MOST_SMALL, check_inside, read_inside, read_text_inside};
 use goodput_model::{SloQuestion, Verdict};
 use goodput_record::{Campaign, CampaignFolder, vary};
 
 use super::request::{ServerRequest, SweepRequest};
-use super::{SweepTarget, begin_or_go_on, one, saved};
-use crate::campaign::{Next, Outcome, Planner, carry_out};
+use super::{SweepTarget, create_or_resume, one, saved};
+use crate::campaign::{Next, Outcome, Planner, measure_until_done};
 use crate::checks::check_plan;
 use crate::error::Failed;
 use crate::events::{Observer, SweepProgress};
-use crate::run::{Lab, prepare};
+use crate::run::{Lab, prepare_run};
 use crate::serve::{Command, ServerPlace, StartedServer};
 
 /// The values of one configuration, in the order given.
@@ -37,30 +37,38 @@ const START: &str = "start.json";
 const FAILED: &str = "failed.txt";
 
 /// What cannot be request for is found before anything is measured.
-pub fn check(request: &SweepRequest) -> Result<(), Failed> {
-    for values in &configurations(request)? {
-        let (own, filled) = own(request, values)?;
+pub fn check_request(request: &SweepRequest) -> Result<(), Failed> {
+    for values in &expand_configurations(request)? {
+        let (own, filled) = configuration_request(request, values)?;
         if let Some(serve) = &request.serve {
-            command(serve, &filled, &ServerPlace::from_plan(&own.plan)?)?;
+            server_command(serve, &filled, &ServerPlace::from_plan(&own.plan)?)?;
         }
     }
     Ok(())
 }
 
-fn command(serve: &ServerRequest, filled: &Values, place: &ServerPlace) -> Result<Command, Failed> {
-    Command::parse(&serve.command, &filled.iter().cloned().collect(), &place.offered())
+fn server_command(
+    serve: &ServerRequest,
+    filled: &Values,
+    place: &ServerPlace,
+) -> Result<Command, Failed> {
+    Command::parse(&serve.command, &filled.iter().cloned().collect(), &place.placeholder_values())
 }
 
 /// Sweeps each configuration that is not done yet.
-pub fn sweep(lab: &Lab, request: &SweepRequest, folder: &CampaignFolder) -> Result<Sweeps, Failed> {
-    let all = configurations(request)?;
+pub fn sweep_configurations(
+    lab: &Lab,
+    request: &SweepRequest,
+    folder: &CampaignFolder,
+) -> Result<Sweeps, Failed> {
+    let all = expand_configurations(request)?;
     let mut settings = ConfigurationQueue { lab, request, folder, all, done: Vec::new() };
-    carry_out(&mut settings, &lab.interrupt)?;
-    settings.take_done();
+    measure_until_done(&mut settings, &lab.interrupt)?;
+    settings.skip_done();
     // One that could never begin is an error like any other.
     match settings.done.as_slice() {
         [Configuration { failed: Some(why), sweep: None, .. }] => Err(Failed::target(why.clone())),
-        _ => Ok(together(settings.done)),
+        _ => Ok(compare_configurations(settings.done)),
     }
 }
 
@@ -75,27 +83,28 @@ struct ConfigurationQueue<'a> {
 
 impl ConfigurationQueue<'_> {
     /// The number, the values and the folder of the next configuration.
-    fn following(&self) -> Option<(u32, Values, PathBuf)> {
+    fn next_configuration(&self) -> Option<(u32, Values, PathBuf)> {
         let values = self.all.get(self.done.len())?.clone();
         let number = u32::try_from(self.done.len()).unwrap_or(u32::MAX).saturating_add(1);
-        let path = self.folder.configuration(number, &values);
+        let path = self.folder.configuration_path(number, &values);
         Some((number, values, path))
     }
 
     /// Takes over what was measured before, up to the first configuration that is not done.
-    fn take_done(&mut self) {
-        while let Some((_, values, path)) = self.following() {
-            let configuration = read_one(&path, &values, &own_slo(), &*self.lab.observer);
+    fn skip_done(&mut self) {
+        while let Some((_, values, path)) = self.next_configuration() {
+            let configuration =
+                read_configuration(&path, &values, &measured_slo(), &*self.lab.observer);
             if !is_done(&configuration) {
                 return;
             }
-            self.keep(configuration);
+            self.keep_configuration(configuration);
         }
     }
 
-    fn keep(&mut self, configuration: Configuration) {
+    fn keep_configuration(&mut self, configuration: Configuration) {
         self.done.push(configuration);
-        let sweeps = together(self.done.clone());
+        let sweeps = compare_configurations(self.done.clone());
         // A full disk must not end a sweep.
         if let Err(error) = self.folder.write_summary(&sweeps) {
             self.lab.observer.warn(error.to_string());
@@ -109,80 +118,93 @@ impl Planner for ConfigurationQueue<'_> {
     type End = ();
 
     fn next(&mut self) -> Next<Self::Step, ()> {
-        self.take_done();
-        self.following().map_or(Next::Over(()), Next::Measure)
+        self.skip_done();
+        self.next_configuration().map_or(Next::Over(()), Next::Measure)
     }
 
     fn measure(&mut self, (number, values, path): &Self::Step) -> Result<Outcome, Failed> {
-        let (number, of, name) = (*number, self.all.len(), &*shown_values(values));
+        let (number, of, name) = (*number, self.all.len(), &*values_text(values));
         let observer = &self.lab.observer;
         observer.sweep(&SweepProgress::Configuration { number, of, name });
         let _ = std::fs::remove_file(path.join(FAILED));
-        if let Err(failed) = measure(self.lab, self.request, values, path) {
+        if let Err(failed) = measure_configuration(self.lab, self.request, values, path) {
             observer.sweep(&SweepProgress::ConfigurationFailed(&failed));
-            keep(&path.join(FAILED), failed.lines().as_bytes());
+            write_note(&path.join(FAILED), failed.lines().as_bytes());
         }
-        self.keep(read_one(path, values, &own_slo(), &*self.lab.observer));
+        self.keep_configuration(read_configuration(
+            path,
+            values,
+            &measured_slo(),
+            &*self.lab.observer,
+        ));
         Ok(Outcome::Measured)
     }
 
-    fn interrupted(&self) {}
+    fn end_on_interrupt(&self) {}
 
-    fn target_lost(&self) {}
+    fn end_on_lost_target(&self) {}
 }
 
 /// Whether every configuration is done: then nothing is started any more.
-pub fn is_over(
+pub fn are_all_done(
     request: &SweepRequest,
     folder: &CampaignFolder,
     observer: &dyn Observer,
 ) -> Result<bool, Failed> {
-    let all = configurations(request)?;
+    let all = expand_configurations(request)?;
     let is_done = |(number, values): (u32, &Values)| {
-        let path = folder.configuration(number, values);
-        is_done(&read_one(&path, values, &own_slo(), observer))
+        let path = folder.configuration_path(number, values);
+        is_done(&read_configuration(&path, values, &measured_slo(), observer))
     };
     Ok((1..).zip(&all).all(is_done))
 }
 
 /// Sweeps that are there already.
-pub(super) fn read(
+pub(super) fn read_sweeps(
     folder: &CampaignFolder,
     request: &SweepRequest,
     slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Result<Sweeps, Failed> {
-    let all = configurations(request)?;
+    let all = expand_configurations(request)?;
     let paths =
-        (1..).zip(&all).map(|(number, values)| (folder.configuration(number, values), values));
+        (1..).zip(&all).map(|(number, values)| (folder.configuration_path(number, values), values));
     let begun = paths.filter(|(path, _)| path.is_dir());
-    let read = |(path, values): (PathBuf, &Values)| read_one(&path, values, slo, observer);
-    Ok(together(begun.map(read).collect()))
+    let read =
+        |(path, values): (PathBuf, &Values)| read_configuration(&path, values, slo, observer);
+    Ok(compare_configurations(begun.map(read).collect()))
 }
 
 /// Every configuration in order; a server without anything that varies is one.
-fn configurations(request: &SweepRequest) -> Result<Vec<Values>, Failed> {
+fn expand_configurations(request: &SweepRequest) -> Result<Vec<Values>, Failed> {
     let varied = request.variations()?;
-    vary::configurations(&varied).map_err(|error| Failed::usage(error.to_string()))
+    vary::all_configurations(&varied).map_err(|error| Failed::usage(error.to_string()))
 }
 
-fn shown_values(values: &Values) -> String {
+fn values_text(values: &Values) -> String {
     let pairs: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if pairs.is_empty() { "the server as it is".to_owned() } else { pairs.join(", ") }
 }
 
 /// What is request of this configuration, and what fills the placeholders of its server's command.
-fn own(request: &SweepRequest, values: &Values) -> Result<(SweepRequest, Values), Failed> {
+fn configuration_request(
+    request: &SweepRequest,
+    values: &Values,
+) -> Result<(SweepRequest, Values), Failed> {
     let mut own = SweepRequest { vary: Vec::new(), serve: None, ..request.clone() };
     let mut filled = Values::new();
-    let command = request.serve.as_ref().map(|serve| Command::names(&serve.command)).transpose()?;
+    let command = request
+        .serve
+        .as_ref()
+        .map(|serve| Command::placeholder_names(&serve.command))
+        .transpose()?;
     let placeholders = command.unwrap_or_default();
     for (name, value) in values {
         if placeholders.contains(name) {
             filled.push((name.clone(), value.clone()));
             continue;
         }
-        own.plan = vary::set(&own.plan, name, value).map_err(|error| {
+        own.plan = vary::set_value(&own.plan, name, value).map_err(|error| {
             let failed = Failed::usage(error.to_string());
             match &request.serve {
                 Some(_) => failed.hint(format!("`{{{name}}}` in --serve has the same name")),
@@ -207,19 +229,24 @@ fn own(request: &SweepRequest, values: &Values) -> Result<(SweepRequest, Values)
 }
 
 /// Sweeps one configuration, with a server of its own where that was request for.
-fn measure(lab: &Lab, request: &SweepRequest, values: &Values, path: &Path) -> Result<(), Failed> {
-    let (own, filled) = own(request, values)?;
-    let folder = begin_or_go_on(path, &own)?;
+fn measure_configuration(
+    lab: &Lab,
+    request: &SweepRequest,
+    values: &Values,
+    path: &Path,
+) -> Result<(), Failed> {
+    let (own, filled) = configuration_request(request, values)?;
+    let folder = create_or_resume(path, &own)?;
     match &request.serve {
         None => {
-            let prepared = prepare(lab, own.plan.clone())?;
-            one::sweep(lab, &own, folder, prepared.into()).map(drop)
+            let prepared = prepare_run(lab, own.plan.clone())?;
+            one::sweep_target(lab, &own, folder, prepared.into()).map(drop)
         }
-        Some(serve) => with_server(lab, &own, folder, serve, &filled),
+        Some(serve) => sweep_own_server(lab, &own, folder, serve, &filled),
     }
 }
 
-fn with_server(
+fn sweep_own_server(
     lab: &Lab,
     own: &SweepRequest,
     folder: CampaignFolder,
@@ -228,7 +255,7 @@ fn with_server(
 ) -> Result<(), Failed> {
     let mut plan = own.plan.clone();
     let place = ServerPlace::from_plan(&plan)?;
-    let command = command(serve, filled, &place)?;
+    let command = server_command(serve, filled, &place)?;
     let path = folder.path().to_owned();
     let log = path.join(LOG);
     check_inside(&log).map_err(|error| {
@@ -237,11 +264,11 @@ fn with_server(
     let server = StartedServer::start(&command, &log, &place, GRACE)?;
     let within = Duration::try_from_secs_f64(serve.timeout_s).unwrap_or(LONGEST_START);
     let (ready, start) = server.wait_ready(&mut plan, within, &*lab.observer)?;
-    keep(&path.join(START), &serde_json::to_vec(&start).unwrap_or_default());
+    write_note(&path.join(START), &serde_json::to_vec(&start).unwrap_or_default());
     lab.observer.note(format!("the server was ready after {:.1} s", start.ready_s));
     let target = SweepTarget { plan, ready: Arc::new(ready) };
-    let outcome = one::sweep_on(lab, own, folder, target, &|| server.crash());
-    let crash = server.crash();
+    let outcome = one::sweep_own_server(lab, own, folder, target, &|| server.crash_error());
+    let crash = server.crash_error();
     server.stop()?;
     match (outcome, crash) {
         (Ok(summary), None)
@@ -258,25 +285,25 @@ fn with_server(
 }
 
 /// Keeps a note in a configuration's folder, where it can. A link would lead out of it.
-fn keep(path: &Path, bytes: &[u8]) {
+fn write_note(path: &Path, bytes: &[u8]) {
     let _ = check_inside(path).and_then(|()| std::fs::write(path, bytes));
 }
 
 /// What a sweep was measured with.
-fn own_slo() -> SloQuestion {
+fn measured_slo() -> SloQuestion {
     SloQuestion::default()
 }
 
 /// What a configuration's folder holds.
-fn read_one(
+fn read_configuration(
     path: &Path,
     values: &Values,
     slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Configuration {
     let sweep = CampaignFolder::open(Campaign::Sweep, path).and_then(|folder| {
-        let request: SweepRequest = folder.asked().ok()?;
-        saved::summary(&folder, &request, slo, observer).ok()
+        let request: SweepRequest = folder.read_asked().ok()?;
+        saved::read_summary(&folder, &request, slo, observer).ok()
     });
     let start: Option<ColdStart> = read_inside(&path.join(START), MOST_SMALL)
         .ok()
@@ -297,8 +324,8 @@ fn is_done(configuration: &Configuration) -> bool {
 }
 
 /// What they say together.
-fn together(configurations: Vec<Configuration>) -> Sweeps {
-    let (best, because) = best(&configurations);
+fn compare_configurations(configurations: Vec<Configuration>) -> Sweeps {
+    let (best, because) = best_configuration(&configurations);
     let verdicts =
         configurations.iter().filter_map(|one| one.sweep.as_ref()).map(|sweep| sweep.verdict);
     Sweeps {

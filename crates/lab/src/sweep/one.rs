@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use goodput_campaign::sweep::{
     Figures, Point, PointAsk, PointStanding, PointSummary, Purpose, SweepFacts, SweepPlan,
-    SweepState, SweepStep, SweepSummary, TimeEstimate, Unclear, answer, estimate, judge, next,
-    step_s,
+    SweepState, SweepStep, SweepSummary, TimeEstimate, Unclear, answer, estimate_time, judge,
+    next_step_s, next_sweep_step,
 };
 use goodput_clock::{now, pause};
 use goodput_model::{Nanos, Plan, SloQuestion};
@@ -17,7 +17,7 @@ use goodput_stats::Summary;
 use super::request::SweepRequest;
 use super::saved::SavedPoint;
 use super::{point, saved};
-use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::campaign::{Next, Outcome, Planner, measure_until_done};
 use crate::error::Failed;
 use crate::events::{ExpectedEnd, SweepProgress, SweepSoFar};
 use crate::host;
@@ -36,7 +36,7 @@ pub const IDLE_LIMIT: Duration = Duration::from_mins(1);
 
 /// How long something may take that was estimated to take so many seconds, unless it is told: half
 /// as much more, and a minute at least, since short runs have much around them.
-pub fn with_overtime(estimated_s: f64) -> f64 {
+pub fn time_limit_s(estimated_s: f64) -> f64 {
     (1.5 * estimated_s).max(estimated_s + 60.0)
 }
 
@@ -75,7 +75,7 @@ impl From<Prepared> for SweepTarget {
 }
 
 /// Measures until everything is known, or the user or the target ends it.
-pub fn sweep(
+pub fn sweep_target(
     lab: &Lab,
     request: &SweepRequest,
     folder: CampaignFolder,
@@ -85,7 +85,7 @@ pub fn sweep(
 }
 
 /// The same with a server of ours, which may end.
-pub(super) fn sweep_on(
+pub(super) fn sweep_own_server(
     lab: &Lab,
     request: &SweepRequest,
     folder: CampaignFolder,
@@ -105,22 +105,22 @@ impl<'a> Sweep<'a> {
         folder: CampaignFolder,
         SweepTarget { plan, ready }: SweepTarget,
     ) -> Result<Self, Failed> {
-        let kept = saved::points(&folder, &SloQuestion::default(), &*lab.observer)?;
+        let kept = saved::read_points(&folder, &SloQuestion::default(), &*lab.observer)?;
         // Time between points counts too, as far as it was noted.
         let took_s: f64 = kept.iter().map(|kept| kept.took_s).sum();
-        let points: Vec<_> = kept.into_iter().map(SavedPoint::named).collect();
-        let earlier = saved::written(&folder);
+        let points: Vec<_> = kept.into_iter().map(SavedPoint::into_named).collect();
+        let earlier = saved::written_summary(&folder);
         let facts = SweepFacts {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: host::timestamp(),
             state: SweepState::Unfinished,
             target: ready.shown.clone(),
             model: ready.model.clone(),
-            workload: goodput_workload::describe(&plan.workload),
+            workload: goodput_workload::describe_workload(&plan.workload),
             gpus: request.gpus,
             estimated: None,
             took_s: 0.0,
-            command: lab.shown_command(),
+            command: lab.redacted_command(),
             ..SweepFacts::default()
         };
         let facts = match earlier.filter(|_| !points.is_empty()) {
@@ -155,18 +155,18 @@ impl<'a> Sweep<'a> {
         }
         let (plan, points) = (self.request.sweep.clone(), self.points.clone());
         let known = SweepSummary::new(self.facts.clone(), plan, points);
-        self.show(&known.points, false);
+        self.show_points(&known.points, false);
         let interrupt = self.lab.interrupt.clone();
-        self.facts.state = carry_out(&mut self, &interrupt)?;
-        Ok(self.write())
+        self.facts.state = measure_until_done(&mut self, &interrupt)?;
+        Ok(self.write_summary())
     }
 
     /// How long it takes from here; said once, before the first point that counts.
-    fn say_what_it_takes(&mut self, done: &[Point], more_s: f64) -> Option<ExpectedEnd> {
+    fn note_estimate(&mut self, done: &[Point], more_s: f64) -> Option<ExpectedEnd> {
         let mut left = self.estimate(done)?;
         left.seconds += more_s;
         if self.facts.estimated.is_none() {
-            let so_far = self.took();
+            let so_far = self.elapsed_s();
             let whole = TimeEstimate { seconds: left.seconds + so_far, ..left.clone() };
             self.lab.observer.sweep(&SweepProgress::Estimated(&whole));
             self.facts.estimated = Some(whole);
@@ -175,16 +175,16 @@ impl<'a> Sweep<'a> {
     }
 
     fn estimate(&self, done: &[Point]) -> Option<TimeEstimate> {
-        estimate(&self.request.sweep, done, Some(self.took()))
+        estimate_time(&self.request.sweep, done, Some(self.elapsed_s()))
     }
 
     /// How many seconds it may take in all; none before it is known how long it should.
-    fn most_s(&self) -> Option<f64> {
-        let overtime = || Some(with_overtime(self.facts.estimated.as_ref()?.seconds));
+    fn time_limit_s(&self) -> Option<f64> {
+        let overtime = || Some(time_limit_s(self.facts.estimated.as_ref()?.seconds));
         self.request.max_s.or_else(overtime)
     }
 
-    fn took(&self) -> f64 {
+    fn elapsed_s(&self) -> f64 {
         self.took_s + (now() - self.began).as_secs()
     }
 
@@ -194,10 +194,10 @@ impl<'a> Sweep<'a> {
         ask: &PointAsk,
         end: Option<ExpectedEnd>,
     ) -> Result<(PathBuf, Summary), Failed> {
-        self.folder.set_aside(ask.number).map_err(unwritable)?;
-        self.folder.begin(ask.number, ask).map_err(unwritable)?;
-        let path = self.folder.point(ask.number, &ask.level.folder_name());
-        let plan = point::plan(&self.plan, ask);
+        self.folder.set_aside(ask.number).map_err(unwritable_error)?;
+        self.folder.note_begin(ask.number, ask).map_err(unwritable_error)?;
+        let path = self.folder.point_path(ask.number, &ask.level.folder_name());
+        let plan = point::point_plan(&self.plan, ask);
         let prepared = prepare_on(self.lab, plan, Arc::clone(&self.ready))?;
         let place = RunContext { label: progress_label(ask), end, ..RunContext::default() };
         let summary = prepared.run(self.lab, &path, place)?;
@@ -205,27 +205,27 @@ impl<'a> Sweep<'a> {
     }
 
     /// Adds a point, and writes what is known now.
-    fn keep(
+    fn add_point(
         &mut self,
         ask: PointAsk,
         path: &Path,
         summary: &Summary,
         took: Nanos,
     ) -> Result<Outcome, Failed> {
-        self.folder.end(ask.number, took.as_secs()).map_err(unwritable)?;
-        self.facts.know(&summary.run.system);
+        self.folder.note_end(ask.number, took.as_secs()).map_err(unwritable_error)?;
+        self.facts.add_system_facts(&summary.run.system);
         let figures = Figures::from_summary(summary);
         let standing = judge(&figures, &self.request.sweep);
-        self.points.push((saved::name(path), Point { ask, figures }));
-        let summary = self.write();
-        self.show(&summary.points, true);
+        self.points.push((saved::folder_name(path), Point { ask, figures }));
+        let summary = self.write_summary();
+        self.show_points(&summary.points, true);
         let is_gone = standing == PointStanding::Unclear(Unclear::ServerGone);
         Ok(if is_gone { Outcome::CutShort } else { Outcome::Measured })
     }
 
     /// Writes the numbers so far. A full disk must not end a sweep.
-    fn write(&mut self) -> SweepSummary {
-        self.facts.took_s = self.took();
+    fn write_summary(&mut self) -> SweepSummary {
+        self.facts.took_s = self.elapsed_s();
         let summary =
             SweepSummary::new(self.facts.clone(), self.request.sweep.clone(), self.points.clone());
         if let Err(error) = self.folder.write_summary(&summary) {
@@ -236,8 +236,8 @@ impl<'a> Sweep<'a> {
     }
 
     /// Shows the points so far, the last of them measured just now or all of them before.
-    fn show(&self, points: &[PointSummary], is_new: bool) {
-        let (plan, done) = (&self.request.sweep, self.done());
+    fn show_points(&self, points: &[PointSummary], is_new: bool) {
+        let (plan, done) = (&self.request.sweep, self.finished_points());
         let (answer, left) =
             if is_new { (answer(plan, &done), self.estimate(&done)) } else { (None, None) };
         let (answer, left) = (answer.as_ref(), left.as_ref());
@@ -249,7 +249,7 @@ impl<'a> Sweep<'a> {
         self.lab.observer.note(text);
     }
 
-    fn done(&self) -> Vec<Point> {
+    fn finished_points(&self) -> Vec<Point> {
         self.points.iter().map(|(_, point)| point.clone()).collect()
     }
 }
@@ -259,8 +259,8 @@ impl Planner for Sweep<'_> {
     type End = SweepState;
 
     fn next(&mut self) -> Next<PointAsk, SweepState> {
-        let done = self.done();
-        match next(&self.request.sweep, &done) {
+        let done = self.finished_points();
+        match next_sweep_step(&self.request.sweep, &done) {
             SweepStep::Measure(ask) => Next::Measure(ask),
             SweepStep::Done => Next::Over(end_state(&done, &self.request.sweep)),
         }
@@ -272,15 +272,15 @@ impl Planner for Sweep<'_> {
         if std::mem::take(&mut self.is_cold) {
             ask.burn_in_s = ask.burn_in_s.max(REWARM_S);
         }
-        let end = self.say_what_it_takes(&self.done(), ask.burn_in_s - planned_s);
+        let end = self.note_estimate(&self.finished_points(), ask.burn_in_s - planned_s);
         let begin = now();
         let measured = self.measure_point(&ask, end);
         if self.lab.interrupt.is_interrupted() {
             return Ok(Outcome::CutShort);
         }
         match measured {
-            Ok((path, summary)) => self.keep(ask, &path, &summary, now() - begin),
-            Err(failed) if failed.is_of_target() && !self.points.is_empty() => {
+            Ok((path, summary)) => self.add_point(ask, &path, &summary, now() - begin),
+            Err(failed) if failed.is_target_fault() && !self.points.is_empty() => {
                 self.note(format!("warning: {failed}"));
                 Ok(Outcome::TargetGone)
             }
@@ -288,7 +288,7 @@ impl Planner for Sweep<'_> {
         }
     }
 
-    fn is_back(&mut self, _: &PointAsk) -> bool {
+    fn wait_for_target(&mut self, _: &PointAsk) -> bool {
         // The engine inside the process does not go away, and its successor would be another.
         if self.ready.mock.is_some() {
             return true;
@@ -303,7 +303,7 @@ impl Planner for Sweep<'_> {
             let stopped = self.lab.interrupt.is_interrupted();
             crash.or_else(|| stopped.then(|| Failed::target("stopped while waiting")))
         };
-        match readiness::wait_unless(&mut plan, &*self.lab.observer, &given_up) {
+        match readiness::wait_ready_unless(&mut plan, &*self.lab.observer, &given_up) {
             Ok(ready) => {
                 self.ready = Arc::new(ready);
                 self.is_cold = true;
@@ -316,7 +316,7 @@ impl Planner for Sweep<'_> {
         }
     }
 
-    fn settle(&mut self, _: &PointAsk) {
+    fn wait_until_idle(&mut self, _: &PointAsk) {
         pause(Nanos::from_secs_f64(self.request.sweep.settle_s.clamp(0.0, 3600.0)));
         let emptied =
             wait_idle(&self.plan, &self.ready, IDLE_LIMIT, &|| self.lab.interrupt.is_interrupted());
@@ -331,16 +331,16 @@ impl Planner for Sweep<'_> {
     }
 
     fn has_time(&self, ask: &PointAsk) -> bool {
-        let step_s = step_s(&self.request.sweep, &self.done(), ask);
-        self.most_s().is_none_or(|most_s| self.took() + step_s <= most_s)
+        let step_s = next_step_s(&self.request.sweep, &self.finished_points(), ask);
+        self.time_limit_s().is_none_or(|most_s| self.elapsed_s() + step_s <= most_s)
     }
 
-    fn interrupted(&self) -> SweepState {
+    fn end_on_interrupt(&self) -> SweepState {
         SweepState::Interrupted
     }
 
-    fn time_up(&self) -> SweepState {
-        let most = self.most_s().map(in_words).unwrap_or_default();
+    fn end_on_timeout(&self) -> SweepState {
+        let most = self.time_limit_s().map(minutes_text).unwrap_or_default();
         self.lab.observer.warn(format!(
             "the sweep ends here: {most} are over, and it says what is known so far; continue it \
              with --resume and a longer --max-time"
@@ -348,7 +348,7 @@ impl Planner for Sweep<'_> {
         SweepState::TimeUp
     }
 
-    fn target_lost(&self) -> SweepState {
+    fn end_on_lost_target(&self) -> SweepState {
         SweepState::TargetLost
     }
 }
@@ -364,13 +364,13 @@ fn end_state(done: &[Point], plan: &SweepPlan) -> SweepState {
 }
 
 /// A time that is given to everything, such as `3.0 min`.
-pub fn in_words(seconds: f64) -> String {
+pub fn minutes_text(seconds: f64) -> String {
     if seconds < 90.0 { format!("{seconds:.0} s") } else { format!("{:.1} min", seconds / 60.0) }
 }
 
 /// A folder that could not be written to while something went on.
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` takes")]
-pub fn unwritable(error: FolderError) -> Failed {
+pub fn unwritable_error(error: FolderError) -> Failed {
     Failed::usage(error.to_string())
         .hint("check the free space on the disk, then continue with --resume")
 }

@@ -6,8 +6,8 @@ use goodput_campaign::sweep::{Level, PointAsk, Purpose};
 use goodput_model::{LoadExtent, Mode, Plan, Rate};
 
 /// The plan of this point.
-pub(super) fn plan(base: &Plan, ask: &PointAsk) -> Plan {
-    let mut plan = at_level(base, ask.level, ask.seed, (ask.burn_in_s, ask.seconds));
+pub(super) fn point_plan(base: &Plan, ask: &PointAsk) -> Plan {
+    let mut plan = plan_at_level(base, ask.level, ask.seed, (ask.burn_in_s, ask.seconds));
     plan.load.num_requests = ask.requests;
     // A warm-up must warm up, and a twin shows what its loop hides.
     let may_stop = !matches!(ask.purpose, Purpose::WarmUp | Purpose::Twin);
@@ -16,16 +16,21 @@ pub(super) fn plan(base: &Plan, ask: &PointAsk) -> Plan {
 }
 
 /// The plan at this level, for this many seconds of load before the measured part, and in it.
-pub fn at_level(base: &Plan, level: Level, seed: u64, (burn_in_s, measured_s): (f64, f64)) -> Plan {
+pub fn plan_at_level(
+    base: &Plan,
+    level: Level,
+    seed: u64,
+    (burn_in_s, measured_s): (f64, f64),
+) -> Plan {
     let mut plan = base.clone();
     plan.load.seed = seed;
-    plan.load.mode = mode(&base.load.mode, level);
-    plan.load.warmup = warmup(base.load.warmup, level, burn_in_s);
-    plan.load.duration = Some(seconds(measured_s));
+    plan.load.mode = mode_at_level(&base.load.mode, level);
+    plan.load.warmup = warmup_extent(base.load.warmup, level, burn_in_s);
+    plan.load.duration = Some(to_duration(measured_s));
     plan
 }
 
-fn mode(base: &Mode, level: Level) -> Mode {
+fn mode_at_level(base: &Mode, level: Level) -> Mode {
     match (level, base) {
         (Level::Users(concurrency), _) => {
             Mode::Closed { concurrency, think_time: Duration::ZERO, pause_first: false }
@@ -41,17 +46,17 @@ fn mode(base: &Mode, level: Level) -> Mode {
 }
 
 /// The burn-in, and as many requests as a cache needs to be warm.
-fn warmup(base: LoadExtent, level: Level, burn_in_s: f64) -> LoadExtent {
+fn warmup_extent(base: LoadExtent, level: Level, burn_in_s: f64) -> LoadExtent {
     match (base, level) {
         (LoadExtent::Requests(requests), Level::Users(_)) => LoadExtent::Requests(requests),
         (LoadExtent::Requests(requests), Level::Rate(rate)) => {
-            LoadExtent::Time(seconds(burn_in_s.max(requests as f64 / rate)))
+            LoadExtent::Time(to_duration(burn_in_s.max(requests as f64 / rate)))
         }
-        _ => LoadExtent::Time(seconds(burn_in_s)),
+        _ => LoadExtent::Time(to_duration(burn_in_s)),
     }
 }
 
 /// To the millisecond: a plan file that a person can read.
-fn seconds(seconds: f64) -> Duration {
+fn to_duration(seconds: f64) -> Duration {
     Duration::from_millis((seconds.clamp(0.0, 1e7) * 1e3).round() as u64)
 }

@@ -24,7 +24,7 @@ pub struct SweepRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vary: Vec<String>,
     /// The sweep ends after this many seconds with what is known; without it as
-    /// [`super::with_overtime`] says.
+    /// [`super::time_limit_s`] says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_s: Option<f64>,
     /// Levels and effort.
@@ -54,7 +54,7 @@ impl SweepRequest {
 
     /// As it may be written down.
     #[must_use]
-    pub fn written(&self) -> Self {
+    pub fn without_secrets(&self) -> Self {
         let hidden = |serve: &ServerRequest| ServerRequest {
             command: without_secrets(&serve.command),
             ..serve.clone()
@@ -63,7 +63,7 @@ impl SweepRequest {
     }
 
     /// Whether there is one configuration, of a server that is not ours.
-    pub fn is_one(&self) -> bool {
+    pub fn has_one_configuration(&self) -> bool {
         self.vary.is_empty() && self.serve.is_none()
     }
 
@@ -102,8 +102,8 @@ impl SweepRequest {
 }
 
 /// Promises about single requests are kept by a share of them: without a word, by 99 %.
-pub fn promise(measure: &mut Measure) {
-    let is_of_each = measure.slo.iter().flat_map(|slo| &slo.terms).any(SloTerm::is_of_each_request);
+pub fn set_default_attainment(measure: &mut Measure) {
+    let is_of_each = measure.slo.iter().flat_map(|slo| &slo.terms).any(SloTerm::is_per_request);
     if is_of_each {
         measure.attainment.get_or_insert(USUAL);
     }

@@ -10,7 +10,7 @@ use goodput_model::{SloQuestion, SystemContext};
 use goodput_record::{Artifact, CampaignFolder, FolderError};
 
 use super::many;
-use super::request::{SweepRequest, promise};
+use super::request::{SweepRequest, set_default_attainment};
 use crate::error::Failed;
 use crate::events::Observer;
 use crate::saved as runs;
@@ -25,61 +25,64 @@ pub enum SavedSweep {
 
 /// The numbers of a saved sweep, computed again from the logs of its points; none if the folder
 /// holds no sweep.
-pub fn read(path: &Path, observer: &dyn Observer) -> Option<Result<SavedSweep, Failed>> {
+pub fn read_sweep(path: &Path, observer: &dyn Observer) -> Option<Result<SavedSweep, Failed>> {
     match Artifact::open(path) {
         Ok(Artifact::Sweep(folder) | Artifact::Sweeps(folder)) => {
-            Some(read_folder(&folder, &SloQuestion::default(), observer))
+            Some(read_sweep_folder(&folder, &SloQuestion::default(), observer))
         }
         _ => None,
     }
 }
 
 /// The same of a folder that is open, judged by this SLO.
-pub fn read_folder(
+pub fn read_sweep_folder(
     folder: &CampaignFolder,
     slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Result<SavedSweep, Failed> {
     let request: SweepRequest =
-        folder.asked().map_err(|error: FolderError| Failed::usage(error.to_string()))?;
-    if request.is_one() {
-        Ok(SavedSweep::One(Box::new(summary(folder, &request, slo, observer)?)))
+        folder.read_asked().map_err(|error: FolderError| Failed::usage(error.to_string()))?;
+    if request.has_one_configuration() {
+        Ok(SavedSweep::One(Box::new(read_summary(folder, &request, slo, observer)?)))
     } else {
-        many::read(folder, &request, slo, observer).map(SavedSweep::Many)
+        many::read_sweeps(folder, &request, slo, observer).map(SavedSweep::Many)
     }
 }
 
 /// The numbers of a sweep of one configuration.
-pub(super) fn summary(
+pub(super) fn read_summary(
     folder: &CampaignFolder,
     request: &SweepRequest,
     slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Result<SweepSummary, Failed> {
-    let (slo, sweep) = judged(request, slo)?;
-    let kept = points(folder, &slo, observer)?;
-    let written = written(folder).map(|summary| summary.sweep);
-    let facts = written.or_else(|| facts(folder, request)).ok_or_else(|| {
+    let (slo, sweep) = judging_plan(request, slo)?;
+    let kept = read_points(folder, &slo, observer)?;
+    let written = written_summary(folder).map(|summary| summary.sweep);
+    let facts = written.or_else(|| facts_of_first_point(folder, request)).ok_or_else(|| {
         Failed::usage(format!("`{}` holds no finished point yet", folder.path().display()))
             .hint("continue it with `goodput sweep --resume`")
     })?;
     let own = request.sweep.slo.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
     let is_asked = (&sweep.slo, sweep.attainment) != (&request.sweep.slo, request.sweep.attainment);
     let measured_with = is_asked.then_some(own);
-    let points = kept.into_iter().map(SavedPoint::named).collect();
+    let points = kept.into_iter().map(SavedPoint::into_named).collect();
     Ok(SweepSummary { measured_with, ..SweepSummary::new(facts, sweep, points) })
 }
 
 /// What is asked of each point, and of the sweep: this SLO as if it had been asked before, with the
 /// usual share of good requests. What was searched for was the other one.
-fn judged(request: &SweepRequest, slo: &SloQuestion) -> Result<(SloQuestion, SweepPlan), Failed> {
+fn judging_plan(
+    request: &SweepRequest,
+    slo: &SloQuestion,
+) -> Result<(SloQuestion, SweepPlan), Failed> {
     let own = &request.sweep;
     if slo.is_empty() {
         return Ok((slo.clone(), own.clone()));
     }
     let mut plan = request.plan.clone();
-    runs::judged_by(slo)(&mut plan)?;
-    promise(&mut plan.measure);
+    runs::apply_slo(slo)(&mut plan)?;
+    set_default_attainment(&mut plan.measure);
     let (slo, attainment) = (plan.measure.slo, plan.measure.attainment);
     let is_own = slo == own.slo && attainment == own.attainment;
     let search = own.search && is_own;
@@ -88,14 +91,14 @@ fn judged(request: &SweepRequest, slo: &SloQuestion) -> Result<(SloQuestion, Swe
 }
 
 /// The summary as it was written last.
-pub(super) fn written(folder: &CampaignFolder) -> Option<SweepSummary> {
-    folder.summary()
+pub(super) fn written_summary(folder: &CampaignFolder) -> Option<SweepSummary> {
+    folder.read_summary()
 }
 
 /// Without a summary: what the first point says.
-fn facts(folder: &CampaignFolder, request: &SweepRequest) -> Option<SweepFacts> {
-    let (_, first) = folder.points().into_iter().next()?;
-    let run = runs::read(&first).ok()?.run;
+fn facts_of_first_point(folder: &CampaignFolder, request: &SweepRequest) -> Option<SweepFacts> {
+    let (_, first) = folder.list_points().into_iter().next()?;
+    let run = runs::read_summary(&first).ok()?.run;
     Some(SweepFacts {
         version: run.version,
         started: run.started,
@@ -121,24 +124,24 @@ pub(super) struct SavedPoint {
 }
 
 impl SavedPoint {
-    pub(super) fn named(self) -> (String, Point) {
+    pub(super) fn into_named(self) -> (String, Point) {
         (self.folder, self.point)
     }
 }
 
 /// Every whole point, in the order measured; what cannot be read is named and left out.
-pub(super) fn points(
+pub(super) fn read_points(
     folder: &CampaignFolder,
     slo: &SloQuestion,
     observer: &dyn Observer,
 ) -> Result<Vec<SavedPoint>, Failed> {
     let damaged = |error: FolderError| Failed::usage(error.to_string());
-    let paths: BTreeMap<u32, PathBuf> = folder.points().into_iter().collect();
+    let paths: BTreeMap<u32, PathBuf> = folder.list_points().into_iter().collect();
     let read = |begun: goodput_record::BegunPoint<PointAsk>| {
         let (took_s, path) = begun.took_s.zip(paths.get(&begun.number))?;
-        match runs::read_judged(path, slo) {
+        match runs::read_summary_judged(path, slo) {
             Ok(summary) => Some(SavedPoint {
-                folder: name(path),
+                folder: folder_name(path),
                 point: Point { ask: begun.ask, figures: Figures::from_summary(&summary) },
                 took_s,
             }),
@@ -148,11 +151,11 @@ pub(super) fn points(
             }
         }
     };
-    Ok(folder.asks().map_err(damaged)?.into_iter().filter_map(read).collect())
+    Ok(folder.read_asks().map_err(damaged)?.into_iter().filter_map(read).collect())
 }
 
 /// The name of a point's folder, within that of the sweep.
-pub(super) fn name(path: &Path) -> String {
+pub(super) fn folder_name(path: &Path) -> String {
     let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
     format!("points/{}", last.unwrap_or_default())
 }

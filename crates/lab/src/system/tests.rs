@@ -9,7 +9,7 @@ fn page(name: &'static str, body: Value) -> FactsPage {
 }
 
 fn found(pages: &[FactsPage]) -> Vec<String> {
-    flatten(pages, "m").iter().map(|(name, value)| format!("{name}={value}")).collect()
+    merge_pages(pages, "m").iter().map(|(name, value)| format!("{name}={value}")).collect()
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn rubbish_stays_small_and_keys_stay_outside() {
         page("models", json!({"data": []})),
         page("model_info", json!("text")),
     ];
-    let facts = flatten(&pages, "m");
+    let facts = merge_pages(&pages, "m");
     assert_eq!(facts.len(), 40);
     assert_eq!(facts["model_path"].chars().count(), LONGEST);
     assert!(!facts.contains_key("tensor_parallel") && !facts.contains_key("text"));

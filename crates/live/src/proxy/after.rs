@@ -11,7 +11,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::Notify;
 
-use crate::proxy::heads::api_of;
+use crate::proxy::heads::api_of_request;
 use crate::proxy::keeping::Keeping;
 use crate::proxy::tally::Tally;
 use crate::proxy::witness::{Answered, Ending, ObservedRequest, Witness};
@@ -44,26 +44,26 @@ impl ObservedAnswer {
     }
 
     /// Bytes that are being handed on: they are looked at later.
-    pub(crate) fn took(&mut self, bytes: &Bytes, read: Read) {
+    pub(crate) fn add_bytes(&mut self, bytes: &Bytes, read: Read) {
         self.last = Some(read);
-        self.look();
+        self.inspect();
         let is_small = bytes.len() < SMALL;
         let waiting = if is_small { Bytes::copy_from_slice(bytes) } else { bytes.clone() };
         self.waiting = Some((waiting, read));
         if bytes.len() > FRAME_BYTES {
-            self.look();
+            self.inspect();
         }
     }
 
     /// Looks at what was handed on. A fault of the reader must not become one of the stream.
-    fn look(&mut self) {
+    fn inspect(&mut self) {
         let Some((bytes, read)) = self.waiting.take() else { return };
         let passing = &mut self.passing;
-        let looked = catch_unwind(AssertUnwindSafe(|| passing.take(&bytes, read)));
+        let looked = catch_unwind(AssertUnwindSafe(|| passing.take_bytes(&bytes, read)));
         if looked.is_err() {
             self.passing.give_up();
         }
-        self.keeping.follow(&mut self.passing);
+        self.keeping.update_from(&mut self.passing);
     }
 }
 
@@ -80,8 +80,8 @@ pub(crate) struct Over {
 }
 
 impl Over {
-    fn tell(mut self, after: &After) {
-        self.seen.look();
+    fn report(mut self, after: &After) {
+        self.seen.inspect();
         // Many clients leave when they have read `[DONE]`, before the end of the body.
         if self.ending == Ending::ClientGone && self.seen.passing.is_done() {
             self.ending = Ending::Whole;
@@ -105,9 +105,9 @@ impl Over {
             let stage = passing.exchange().stamps.stage();
             let message = if is_cut { "the proxy was stopped" } else { "the client disconnected" };
             let gone = Failure { class: ErrorClass::CutOff, stage, message: message.to_owned() };
-            passing.broken(failure.unwrap_or(gone), at)
+            passing.break_off(failure.unwrap_or(gone), at)
         };
-        after.witness.answered(Answered { number, arrived, ending, exchange, bytes });
+        after.witness.answer_seen(Answered { number, arrived, ending, exchange, bytes });
     }
 }
 
@@ -139,21 +139,21 @@ impl After {
     }
 
     /// The body of a request is whole.
-    pub(crate) fn whole(&self, told: Box<WholeRequest>, body: Option<Bytes>) {
-        self.push(AfterBytes::Asked(told, body));
+    pub(crate) fn request_complete(&self, told: Box<WholeRequest>, body: Option<Bytes>) {
+        self.queue_bytes(AfterBytes::Asked(told, body));
     }
 
-    pub(crate) fn over(&self, over: Over) {
-        self.push(AfterBytes::Over(Box::new(over)));
+    pub(crate) fn answer_over(&self, over: Over) {
+        self.queue_bytes(AfterBytes::Over(Box::new(over)));
     }
 
-    fn push(&self, job: AfterBytes) {
+    fn queue_bytes(&self, job: AfterBytes) {
         self.jobs.borrow_mut().push(job);
         self.more.notify_one();
     }
 
     /// Does what there is to do.
-    pub(crate) fn work(&self) {
+    pub(crate) fn run_queued(&self) {
         loop {
             let jobs = std::mem::take(&mut *self.jobs.borrow_mut());
             if jobs.is_empty() {
@@ -161,31 +161,31 @@ impl After {
             }
             for job in jobs {
                 // One request that cannot be told of must not silence the others.
-                let _ = catch_unwind(AssertUnwindSafe(|| self.tell(job)));
+                let _ = catch_unwind(AssertUnwindSafe(|| self.inspect_now(job)));
             }
         }
     }
 
     /// Does it whenever there is something, forever.
-    pub(crate) async fn run(&self) {
+    pub(crate) async fn run_forever(&self) {
         loop {
             self.more.notified().await;
-            self.work();
+            self.run_queued();
         }
     }
 
-    fn tell(&self, job: AfterBytes) {
+    fn inspect_now(&self, job: AfterBytes) {
         match job {
-            AfterBytes::Over(over) => (*over).tell(self),
+            AfterBytes::Over(over) => (*over).report(self),
             AfterBytes::Asked(told, body) => {
                 let WholeRequest { number, arrived, head } = *told;
                 let session = self.session_header.as_ref().and_then(|name| {
                     let value = head.headers.get(name)?.as_bytes();
                     Some(String::from_utf8_lossy(value).into_owned())
                 });
-                let api = api_of(&head.method, head.uri.path());
+                let api = api_of_request(&head.method, head.uri.path());
                 let via = self.via.clone();
-                self.witness.asked(ObservedRequest {
+                self.witness.request_seen(ObservedRequest {
                     number,
                     arrived,
                     api,

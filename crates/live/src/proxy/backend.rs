@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, Request, Response, header};
 use hyper::body::Body;
 use tokio::time::timeout;
 
-use crate::proxy::heads::{self, api_of};
+use crate::proxy::heads::{self, api_of_request};
 use crate::proxy::inquiry::Payload;
 use crate::proxy::keeping::{Allowance, Keeping};
 use crate::proxy::settings::{Limits, Upstream};
@@ -66,24 +66,24 @@ impl Backend {
 
     /// Sends a request, reads its answer to the end and throws it away. Whatever happens is in the
     /// exchange, measured as that of a request that is passed on.
-    pub async fn ask(&self, question: OwnRequest) -> Exchange {
+    pub async fn send_own(&self, question: OwnRequest) -> Exchange {
         let (head, limit) = (&question.head, question.limit);
-        let is_api = api_of(&head.method, head.uri.path()).is_some();
+        let is_api = api_of_request(&head.method, head.uri.path()).is_some();
         let mut passing = AnswerTap::new(is_api, question.keep_text);
         passing.exchange_mut().stamps.dispatched = now();
         passing.exchange_mut().body_bytes = question.body.len() as u64;
-        let outcome = timeout(limit, self.ask_within(question, &mut passing)).await;
+        let outcome = timeout(limit, self.send_own_to(question, &mut passing)).await;
         let outcome = outcome.unwrap_or_else(|_| {
             let message = "the request timed out".to_owned();
             let exchange = passing.exchange();
             if exchange.stamps.sent_first.is_some() && exchange.stamps.headers.is_none() {
-                self.pool.forget(exchange.connection);
+                self.pool.retire_connection(exchange.connection);
             }
             let stage = exchange.stamps.stage();
             Err(Failure { class: ErrorClass::Timeout, stage, message })
         });
         match outcome {
-            Err(failure) => passing.broken(failure, now()),
+            Err(failure) => passing.break_off(failure, now()),
             Ok(read) => {
                 let mut exchange = passing.end(read);
                 exchange.stamps.ended = now();
@@ -92,7 +92,7 @@ impl Backend {
         }
     }
 
-    async fn ask_within(
+    async fn send_own_to(
         &self,
         question: OwnRequest,
         passing: &mut AnswerTap,
@@ -101,7 +101,8 @@ impl Backend {
         let body = Some(body).filter(|body| !body.is_empty());
         let mut is_fresh = false;
         let (response, mut answer) = loop {
-            let request = self.request(&head, Payload::Whole(body.clone()), via.as_ref())?;
+            let request =
+                self.upstream_request(&head, Payload::Whole(body.clone()), via.as_ref())?;
             match self.send(request, is_fresh, passing.exchange_mut()).await {
                 Ok(answered) => break answered,
                 Err(failed) if failed.is_stale && !is_fresh => is_fresh = true,
@@ -110,14 +111,14 @@ impl Backend {
         };
         let mut read = answer.last_read();
         let (status, headers) = (response.status().as_u16(), response.headers());
-        passing.head(PassedHead { status, headers, read });
+        passing.take_head(PassedHead { status, headers, read });
         let mut keeping = Keeping::new(&self.allowance, self.pool.limits.kept_total);
         let (mut came, mut turn) = (0, 0);
         while let Some(frame) = poll_fn(|cx| answer.poll_frame(cx)).await.transpose()? {
             if let Some(bytes) = frame.data_ref() {
                 read = answer.last_read();
-                passing.take(bytes, read);
-                keeping.follow(passing);
+                passing.take_bytes(bytes, read);
+                keeping.update_from(passing);
                 came += bytes.len() as u64;
             }
             if came > most_bytes {
@@ -135,7 +136,7 @@ impl Backend {
     }
 
     /// A request as it is sent: the head as the upstream is to see it, with the length of the body.
-    pub(crate) fn request(
+    pub(crate) fn upstream_request(
         &self,
         head: &Parts,
         body: Payload,
@@ -147,7 +148,8 @@ impl Backend {
             stage: FailureStage::Connect,
             message: "the path cannot be forwarded".to_owned(),
         };
-        let request = target.head(&head.method, &head.uri, &head.headers, via).ok_or_else(wrong)?;
+        let request =
+            target.upstream_head(&head.method, &head.uri, &head.headers, via).ok_or_else(wrong)?;
         let mut request = request.map(|()| body);
         // A body of no bytes says so where the method expects one.
         let expects = ![Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE, Method::DELETE]
@@ -180,7 +182,7 @@ impl Backend {
             exchange.blocked += now() - begin;
         }
         let (response, answer) = link.send(request, exchange, &self.pool).await?;
-        if !heads::is_plain(response.headers()) {
+        if !heads::has_plain_coding(response.headers()) {
             let message = "the answer has a transfer coding that was not requested".to_owned();
             let failure =
                 Failure { class: ErrorClass::BadHttp, stage: FailureStage::Headers, message };

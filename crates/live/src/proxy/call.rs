@@ -53,19 +53,19 @@ impl Call {
         }
     }
 
-    pub(crate) fn asks(&mut self, inquiry: &Rc<Inquiry>) {
+    pub(crate) fn set_inquiry(&mut self, inquiry: &Rc<Inquiry>) {
         self.inquiry = Some(Rc::clone(inquiry));
     }
 
-    pub(crate) fn passing(&mut self) -> Option<&mut AnswerTap> {
+    pub(crate) fn answer_tap(&mut self) -> Option<&mut AnswerTap> {
         self.seen.as_mut().map(|seen| &mut seen.passing)
     }
 
     /// Bytes that are being handed on: they are looked at later.
-    pub(crate) fn took(&mut self, bytes: &Bytes, read: Read) {
+    pub(crate) fn add_bytes(&mut self, bytes: &Bytes, read: Read) {
         self.bytes += bytes.len() as u64;
         let Some(seen) = &mut self.seen else { return };
-        seen.took(bytes, read);
+        seen.add_bytes(bytes, read);
     }
 
     /// The answer came to its end, seen by this read.
@@ -87,9 +87,9 @@ impl Drop for Call {
         shared.tally.bytes_out.add(self.bytes);
         let Some(mut seen) = self.seen.take() else { return };
         if let Some(inquiry) = self.inquiry.take() {
-            shared.tally.bytes_in.add(inquiry.came());
-            seen.passing.exchange_mut().body_bytes = inquiry.came();
-            inquiry.forget(true);
+            shared.tally.bytes_in.add(inquiry.received_bytes());
+            seen.passing.exchange_mut().body_bytes = inquiry.received_bytes();
+            inquiry.drop_buffer(true);
         }
         let is_cut = shared.is_stopping.get() && self.ending == Ending::ClientGone;
         if is_cut {
@@ -106,6 +106,6 @@ impl Drop for Call {
             bytes: self.bytes,
             at: now(),
         };
-        shared.after.over(over);
+        shared.after.answer_over(over);
     }
 }

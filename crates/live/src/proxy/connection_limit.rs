@@ -19,7 +19,7 @@ impl ConnectionLimit {
     }
 
     /// What to say when the limit is first reached.
-    pub fn news(&mut self) -> Option<String> {
+    pub fn first_warning(&mut self) -> Option<String> {
         let is_new = self.tally.at_limit.get() > 0 && !std::mem::replace(&mut self.is_told, true);
         is_new.then(|| {
             format!(
@@ -30,7 +30,7 @@ impl ConnectionLimit {
     }
 
     /// What became of those beyond the limit, in the end.
-    pub fn in_words(&self) -> Option<String> {
+    pub fn closed_text(&self) -> Option<String> {
         let Tally { at_limit, made_way, turned_away, .. } = &*self.tally;
         (at_limit.get() > 0).then(|| {
             format!(

@@ -23,7 +23,7 @@ impl Deadline {
     }
 
     /// Something came.
-    pub(crate) fn came(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.since = None;
     }
 
@@ -88,7 +88,7 @@ mod tests {
             let cx = &mut Context::from_waker(std::task::Waker::noop());
             assert!(deadline.poll(cx).is_pending());
             deadline.since = Some(now() - Nanos::from(limit));
-            deadline.came();
+            deadline.restart();
             assert!(deadline.poll(cx).is_pending());
             poll_fn(|cx| deadline.poll(cx)).await;
             assert!(now() - begin >= Nanos::from(limit));

@@ -24,17 +24,17 @@ tokio::task_local! {
 
 impl FlowTimer {
     /// That of the stream whose task this is; a connection of HTTP/1.1 has none.
-    pub(crate) fn current() -> Option<Rc<Self>> {
+    pub(crate) fn of_current_task() -> Option<Rc<Self>> {
         FLOW.try_with(Rc::clone).ok()
     }
 
     /// A frame is handed out, or all there was has been taken.
-    pub(crate) fn hands_out(&self, is_frame: bool) {
+    pub(crate) fn frame_handed_out(&self, is_frame: bool) {
         self.handed.set(is_frame.then(now));
     }
 
     /// Ends it where its client has taken nothing for so long, which is what it returns.
-    pub(crate) fn sweep(&self, limit: Nanos, present: Nanos) -> bool {
+    pub(crate) fn end_if_stalled(&self, limit: Nanos, present: Nanos) -> bool {
         let is_deaf = self.handed.get().is_some_and(|since| present - since > limit);
         if is_deaf {
             self.handed.set(None);

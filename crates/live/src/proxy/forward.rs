@@ -17,7 +17,7 @@ use hyper::ext::ReasonPhrase;
 use crate::proxy::after::WholeRequest;
 use crate::proxy::backend::Backend;
 use crate::proxy::call::Call;
-use crate::proxy::heads::{self, api_of};
+use crate::proxy::heads::{self, api_of_request};
 use crate::proxy::inquiry::{Inquiry, Trouble};
 use crate::proxy::line::Line;
 use crate::proxy::reply::{Passed, Reply};
@@ -37,64 +37,64 @@ pub(crate) struct Forwarder {
 const REST_LIMIT: Duration = Duration::from_secs(1);
 
 /// Answers one request.
-pub(crate) async fn answer(
+pub(crate) async fn answer_request(
     forwarder: Rc<Forwarder>,
     line: Rc<Line>,
     request: Request<Incoming>,
 ) -> Result<Response<Reply>, Infallible> {
     let shared = &forwarder.shared;
     let is_shared = request.version() == Version::HTTP_2;
-    let (mut under_way, arrived) = line.begin(is_shared);
+    let (mut under_way, arrived) = line.begin_request(is_shared);
     let (parts, incoming) = request.into_parts();
     let said = if is_health(&parts) {
-        Some(said::health(shared.is_draining.get()))
+        Some(said::health_response(shared.is_draining.get()))
     } else {
-        heads::refusal(&parts, &shared.via).map(|refused| {
+        heads::refusal_reason(&parts, &shared.via).map(|refused| {
             shared.tally.refused.add(1);
-            refused.answer()
+            refused.to_response()
         })
     };
     if let Some(answer) = said {
         if !incoming.is_end_stream() {
-            line.leaves_rest();
+            line.abandon_rest();
         }
-        return Ok(answer.map(own));
+        return Ok(answer.map(own_reply));
     }
-    let Some(seat) = forwarder.seats.take(&line).await else {
+    let Some(seat) = forwarder.seats.acquire(&line).await else {
         shared.tally.refused.add(1);
         shared.tally.turned_away.add(1);
-        line.leaves_rest();
-        return Ok(Own::Full.answer().map(own));
+        line.abandon_rest();
+        return Ok(Own::Full.to_response().map(own_reply));
     };
-    under_way.sits(seat);
+    under_way.hold_permit(seat);
     let number = shared.tally.requests.next();
-    let is_api = api_of(&parts.method, parts.uri.path()).is_some();
+    let is_api = api_of_request(&parts.method, parts.uri.path()).is_some();
     let mut passing = AnswerTap::new(is_api, shared.keep_text);
     passing.exchange_mut().stamps.dispatched = arrived;
     let mut call = Call::new(shared, under_way, number, arrived, passing);
     let head = Arc::new(parts);
     let told = Box::new(WholeRequest { number, arrived, head: Arc::clone(&head) });
     let inquiry = Inquiry::new(shared, incoming, told);
-    call.asks(&inquiry);
-    let outcome = pass_on(&forwarder, &head, &inquiry, &mut call).await;
-    let trouble = inquiry.trouble();
+    call.set_inquiry(&inquiry);
+    let outcome = forward_request(&forwarder, &head, &inquiry, &mut call).await;
+    let trouble = inquiry.client_failure();
     if outcome.is_err() && trouble.is_none() {
         inquiry.read_rest(REST_LIMIT).await;
     }
     if !inquiry.is_whole() {
-        line.leaves_rest();
+        line.abandon_rest();
     }
     Ok(match outcome {
         Ok((response, answer)) => {
             // What is not whole yet will still be told of.
             if inquiry.is_whole() {
-                inquiry.forget(false);
+                inquiry.drop_buffer(false);
             }
-            shared.tally.answered(response.status().as_u16());
+            shared.tally.count_answer(response.status().as_u16());
             // The end of an answer to HTTP/1.0 may be the end of its connection: a cut must not be that.
             let is_old = head.version == Version::HTTP_10;
             let passed = Passed::new(answer, call, line, is_old);
-            response_of(response).map(|()| Reply::Passed(Box::new(passed)))
+            client_response(response).map(|()| Reply::Passed(Box::new(passed)))
         }
         Err(failure) => {
             let failed = match trouble {
@@ -106,12 +106,12 @@ pub(crate) async fn answer(
                     failed
                 }
             };
-            failed.answer().map(own)
+            failed.to_response().map(own_reply)
         }
     })
 }
 
-fn own(body: Bytes) -> Reply {
+fn own_reply(body: Bytes) -> Reply {
     Reply::Own(Some(body))
 }
 
@@ -120,7 +120,7 @@ fn is_health(parts: &Parts) -> bool {
 }
 
 /// Sends the request, and once more where its connection turns out to have been closed before.
-async fn pass_on(
+async fn forward_request(
     forwarder: &Forwarder,
     head: &Parts,
     inquiry: &Rc<Inquiry>,
@@ -135,9 +135,10 @@ async fn pass_on(
             message: "the connection was closed, and the request body could not be sent again"
                 .to_owned(),
         };
-        let payload = inquiry.payload().ok_or_else(lost)?;
-        let request = forwarder.backend.request(head, payload, Some(&forwarder.shared.via))?;
-        let Some(passing) = call.passing() else { return Err(lost()) };
+        let payload = inquiry.replay_payload().ok_or_else(lost)?;
+        let request =
+            forwarder.backend.upstream_request(head, payload, Some(&forwarder.shared.via))?;
+        let Some(passing) = call.answer_tap() else { return Err(lost()) };
         let exchange = passing.exchange_mut();
         match forwarder.backend.send(request, is_fresh, exchange).await {
             Ok((response, answer)) => {
@@ -152,11 +153,11 @@ async fn pass_on(
                         message,
                     });
                 }
-                passing.head(PassedHead { status, headers, read });
+                passing.take_head(PassedHead { status, headers, read });
                 return Ok((response, answer));
             }
             Err(UpstreamFailure { is_stale: true, .. })
-                if !is_fresh && inquiry.trouble().is_none() =>
+                if !is_fresh && inquiry.client_failure().is_none() =>
             {
                 forwarder.shared.tally.resent.add(1);
                 exchange.blocked = now() - begin;
@@ -170,7 +171,7 @@ async fn pass_on(
 }
 
 /// The head of an answer as the client gets it.
-fn response_of(response: Response<()>) -> Response<()> {
+fn client_response(response: Response<()>) -> Response<()> {
     let (mut parts, ()) = response.into_parts();
     heads::strip_answer(&mut parts.headers);
     // Of what hyper notes next to the head, only the words behind the status are the upstream's.

@@ -41,7 +41,7 @@ impl RequestTarget {
     }
 
     /// The path of a request at the upstream, in the form that its version of HTTP wants.
-    fn uri(&self, uri: &Uri) -> Option<Uri> {
+    fn upstream_uri(&self, uri: &Uri) -> Option<Uri> {
         let path = uri.path();
         if !path.starts_with('/') {
             return None;
@@ -68,7 +68,7 @@ impl RequestTarget {
 
     /// The head of a request as the upstream gets it. The framing of its body is not in it: that is
     /// said by the body. `via` is added where there is one.
-    pub(crate) fn head(
+    pub(crate) fn upstream_head(
         &self,
         method: &Method,
         uri: &Uri,
@@ -76,7 +76,7 @@ impl RequestTarget {
         via: Option<&HeaderValue>,
     ) -> Option<http::Request<()>> {
         let mut request = http::Request::new(());
-        *request.uri_mut() = self.uri(uri)?;
+        *request.uri_mut() = self.upstream_uri(uri)?;
         *request.method_mut() = method.clone();
         *request.version_mut() = match self.http {
             Http::Http1 => Version::HTTP_11,
@@ -90,7 +90,7 @@ impl RequestTarget {
         let named = ConnectionHeaderNames::from_headers(headers);
         for (name, value) in headers {
             let is_ours = [header::HOST, header::CONTENT_LENGTH, header::EXPECT].contains(name);
-            if !is_ours && !is_hop(name) && !named.contains(name) {
+            if !is_ours && !is_hop_by_hop(name) && !named.contains(name) {
                 out.append(name.clone(), value.clone());
             }
         }
@@ -108,7 +108,7 @@ impl RequestTarget {
 }
 
 /// Whether the body of a message is in no transfer coding but `chunked`, once.
-pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
+pub(crate) fn has_plain_coding(headers: &HeaderMap) -> bool {
     let is_chunked = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"chunked");
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     codings.next().is_none_or(is_chunked) && codings.next().is_none()
@@ -121,8 +121,11 @@ pub(crate) fn strip_answer(headers: &mut HeaderMap) {
         headers.remove(header::CONTENT_LENGTH);
     }
     let named = ConnectionHeaderNames::from_headers(headers);
-    let gone: Vec<_> =
-        headers.keys().filter(|name| is_hop(name) || named.contains(name)).cloned().collect();
+    let gone: Vec<_> = headers
+        .keys()
+        .filter(|name| is_hop_by_hop(name) || named.contains(name))
+        .cloned()
+        .collect();
     for name in gone {
         headers.remove(name);
     }
@@ -146,7 +149,7 @@ impl ConnectionHeaderNames {
 
 /// Whether a header belongs to one connection and not to the message. `Trailer` is passed on: without
 /// it no trailer would be.
-fn is_hop(name: &HeaderName) -> bool {
+fn is_hop_by_hop(name: &HeaderName) -> bool {
     [header::CONNECTION, header::TE, header::TRANSFER_ENCODING, header::UPGRADE].contains(name)
         || ["keep-alive", "http2-settings"].contains(&name.as_str())
         || name.as_str().starts_with("proxy-")
@@ -180,7 +183,7 @@ fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
 }
 
 /// Why a request is not passed on, where it is not.
-pub(crate) fn refusal(parts: &Parts, via: &HeaderValue) -> Option<Own> {
+pub(crate) fn refusal_reason(parts: &Parts, via: &HeaderValue) -> Option<Own> {
     let headers = &parts.headers;
     if parts.method == Method::CONNECT {
         return Some(Own::Connect);
@@ -193,7 +196,7 @@ pub(crate) fn refusal(parts: &Parts, via: &HeaderValue) -> Option<Own> {
     if headers.get_all(header::UPGRADE).iter().any(|value| !is_h2c(value)) {
         return Some(Own::Upgrade);
     }
-    if !is_plain(headers) {
+    if !has_plain_coding(headers) {
         return Some(Own::Coding);
     }
     let is_continue = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"100-continue");
@@ -211,7 +214,7 @@ pub(crate) fn refusal(parts: &Parts, via: &HeaderValue) -> Option<Own> {
 }
 
 /// Which API a request asks, by method and path; none for everything else.
-pub fn api_of(method: &Method, path: &str) -> Option<Api> {
+pub fn api_of_request(method: &Method, path: &str) -> Option<Api> {
     if *method != Method::POST {
         return None;
     }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_clock::{now, unless, until};
+use goodput_clock::{now, run_until, wait_until};
 use goodput_model::Nanos;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
@@ -81,13 +81,13 @@ impl Inquiry {
             }),
         };
         if is_empty {
-            inquiry.inner.borrow_mut().whole();
+            inquiry.inner.borrow_mut().mark_complete();
         }
         Rc::new(inquiry)
     }
 
     /// What can be sent: everything from its beginning, if that is still at hand.
-    pub(crate) fn payload(self: &Rc<Self>) -> Option<Payload> {
+    pub(crate) fn replay_payload(self: &Rc<Self>) -> Option<Payload> {
         let inner = self.inner.borrow();
         let before = match &inner.kept {
             BodyBuffer::One(bytes) => bytes.clone(),
@@ -102,21 +102,21 @@ impl Inquiry {
     }
 
     /// What went wrong on the client's side.
-    pub(crate) fn trouble(&self) -> Option<Trouble> {
+    pub(crate) fn client_failure(&self) -> Option<Trouble> {
         self.inner.borrow().trouble
     }
 
     /// When the last of it came; none while there is more to come.
-    pub(crate) fn whole_at(&self) -> Option<Nanos> {
+    pub(crate) fn completed_at(&self) -> Option<Nanos> {
         self.inner.borrow().whole_at
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        self.whole_at().is_some()
+        self.completed_at().is_some()
     }
 
     /// Bytes that came.
-    pub(crate) fn came(&self) -> u64 {
+    pub(crate) fn received_bytes(&self) -> u64 {
         self.inner.borrow().came
     }
 
@@ -128,14 +128,14 @@ impl Inquiry {
             Poll::Ready(())
         });
         // What is not whole by then stays untold.
-        let _ = unless(until(now() + limit.into()), rest).await;
+        let _ = run_until(wait_until(now() + limit.into()), rest).await;
     }
 
     /// It will not be sent once more, and its answer is over or near: nothing more is told of it.
-    pub(crate) fn forget(&self, told: bool) {
+    pub(crate) fn drop_buffer(&self, told: bool) {
         let mut inner = self.inner.borrow_mut();
         inner.kept = BodyBuffer::TooMuch;
-        inner.release();
+        inner.release_buffer();
         if told {
             inner.told = None;
         }
@@ -155,12 +155,12 @@ impl Inquiry {
                 Poll::Ready(Some(Err(Trouble::Slow)))
             }
             Poll::Ready(Some(Ok(frame))) => {
-                inner.deadline.came();
+                inner.deadline.restart();
                 if let Some(bytes) = frame.data_ref() {
-                    inner.take(bytes);
+                    inner.buffer_bytes(bytes);
                 }
                 if frame.is_trailers() || inner.incoming.is_end_stream() {
-                    inner.whole();
+                    inner.mark_complete();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
@@ -169,7 +169,7 @@ impl Inquiry {
                 Poll::Ready(Some(Err(Trouble::Broken)))
             }
             Poll::Ready(None) => {
-                inner.whole();
+                inner.mark_complete();
                 Poll::Ready(None)
             }
         }
@@ -177,16 +177,16 @@ impl Inquiry {
 }
 
 impl InquiryState {
-    fn take(&mut self, bytes: &Bytes) {
+    fn buffer_bytes(&mut self, bytes: &Bytes) {
         self.came += bytes.len() as u64;
         let limits = &self.shared.limits;
         let is_too_long = self.came > limits.kept_bytes as u64;
         if matches!(self.kept, BodyBuffer::TooMuch) {
             return;
         }
-        if is_too_long || !self.shared.allowance.take(bytes.len(), limits.kept_total) {
+        if is_too_long || !self.shared.allowance.reserve(bytes.len(), limits.kept_total) {
             self.kept = BodyBuffer::TooMuch;
-            self.release();
+            self.release_buffer();
             return;
         }
         self.held += bytes.len();
@@ -203,7 +203,7 @@ impl InquiryState {
         }
     }
 
-    fn whole(&mut self) {
+    fn mark_complete(&mut self) {
         if self.whole_at.is_some() {
             return;
         }
@@ -216,18 +216,18 @@ impl InquiryState {
             _ => None,
         };
         if let Some(told) = self.told.take() {
-            self.shared.after.whole(told, body);
+            self.shared.after.request_complete(told, body);
         }
     }
 
-    fn release(&mut self) {
-        self.shared.allowance.give_back(std::mem::take(&mut self.held));
+    fn release_buffer(&mut self) {
+        self.shared.allowance.release(std::mem::take(&mut self.held));
     }
 }
 
 impl Drop for InquiryState {
     fn drop(&mut self) {
-        self.release();
+        self.release_buffer();
     }
 }
 

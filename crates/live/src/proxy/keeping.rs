@@ -14,7 +14,7 @@ pub(crate) struct Allowance(Arc<AtomicUsize>);
 
 impl Allowance {
     /// Whether this many more may be held; then they are.
-    pub(crate) fn take(&self, bytes: usize, most: usize) -> bool {
+    pub(crate) fn reserve(&self, bytes: usize, most: usize) -> bool {
         let held = self.0.fetch_add(bytes, Ordering::Relaxed);
         let fits = held.saturating_add(bytes) <= most;
         if !fits {
@@ -23,7 +23,7 @@ impl Allowance {
         fits
     }
 
-    pub(crate) fn give_back(&self, bytes: usize) {
+    pub(crate) fn release(&self, bytes: usize) {
         if bytes > 0 {
             self.0.fetch_sub(bytes, Ordering::Relaxed);
         }
@@ -44,14 +44,14 @@ impl Keeping {
     }
 
     /// Counts what the reader of the answer holds by now. Where that is too much, it holds no more.
-    pub(crate) fn follow(&mut self, passing: &mut AnswerTap) {
-        let held = passing.held().saturating_sub(UNCOUNTED);
-        if held > self.held && !self.allowance.take(held - self.held, self.most) {
-            passing.hold_no_more();
+    pub(crate) fn update_from(&mut self, passing: &mut AnswerTap) {
+        let held = passing.held_bytes().saturating_sub(UNCOUNTED);
+        if held > self.held && !self.allowance.reserve(held - self.held, self.most) {
+            passing.stop_buffering();
             return;
         }
         if held < self.held {
-            self.allowance.give_back(self.held - held);
+            self.allowance.release(self.held - held);
         }
         self.held = held;
     }
@@ -59,7 +59,7 @@ impl Keeping {
 
 impl Drop for Keeping {
     fn drop(&mut self) {
-        self.allowance.give_back(self.held);
+        self.allowance.release(self.held);
     }
 }
 
@@ -76,8 +76,8 @@ mod tests {
     /// An answer in one piece, of which this many bytes have come.
     fn whole(bytes: usize) -> AnswerTap {
         let mut passing = AnswerTap::new(true, false);
-        passing.head(PassedHead { status: 200, headers: &HeaderMap::new(), read: READ });
-        passing.take(&[b"{".as_slice(), &vec![b' '; bytes - 1]].concat(), READ);
+        passing.take_head(PassedHead { status: 200, headers: &HeaderMap::new(), read: READ });
+        passing.take_bytes(&[b"{".as_slice(), &vec![b' '; bytes - 1]].concat(), READ);
         passing
     }
 
@@ -87,17 +87,17 @@ mod tests {
         let keeping = || Keeping::new(&allowance, 100_000);
         let (mut one, mut two, mut three) = (keeping(), keeping(), keeping());
         let (mut first, mut second, mut third) = (whole(90_000), whole(90_000), whole(90_000));
-        one.follow(&mut first);
-        two.follow(&mut second);
-        assert!(first.held() >= 90_000);
-        assert_eq!(second.held(), 0, "it goes unjudged");
-        two.follow(&mut second);
+        one.update_from(&mut first);
+        two.update_from(&mut second);
+        assert!(first.held_bytes() >= 90_000);
+        assert_eq!(second.held_bytes(), 0, "it goes unjudged");
+        two.update_from(&mut second);
         assert!(second.end(READ).failure.is_some());
         drop((one, two));
-        three.follow(&mut third);
-        assert!(third.held() >= 90_000, "what was held is given back");
-        third.hold_no_more();
-        three.follow(&mut third);
-        assert!(allowance.take(100_000, 100_000), "at once, where it is let go");
+        three.update_from(&mut third);
+        assert!(third.held_bytes() >= 90_000, "what was held is given back");
+        third.stop_buffering();
+        three.update_from(&mut third);
+        assert!(allowance.reserve(100_000, 100_000), "at once, where it is let go");
     }
 }

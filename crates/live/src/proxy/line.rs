@@ -106,7 +106,7 @@ impl Line {
     }
 
     /// A request has begun; it ends with the guard. Returns when its first byte came, too.
-    pub(crate) fn begin(self: &Rc<Self>, is_shared: bool) -> (LineRequest, Nanos) {
+    pub(crate) fn begin_request(self: &Rc<Self>, is_shared: bool) -> (LineRequest, Nanos) {
         self.is_shared.set(is_shared);
         self.has_asked.set(true);
         self.under_way.set(self.under_way.get() + 1);
@@ -116,12 +116,12 @@ impl Line {
     }
 
     /// Its seat, while it has a request in flight.
-    pub(crate) fn seat(&self) -> Option<Seat> {
+    pub(crate) fn current_permit(&self) -> Option<Seat> {
         self.seat.borrow().upgrade()
     }
 
     /// Gives it a seat.
-    pub(crate) fn sits(&self, permit: OwnedSemaphorePermit) -> Seat {
+    pub(crate) fn assign_permit(&self, permit: OwnedSemaphorePermit) -> Seat {
         let seat = Rc::new(permit);
         *self.seat.borrow_mut() = Rc::downgrade(&seat);
         seat
@@ -129,14 +129,14 @@ impl Line {
 
     /// Since when it has had nothing to do, where it could make way for another: no request is under
     /// way, and nothing of an answer waits to be taken.
-    pub(crate) fn spare_since(&self) -> Option<Nanos> {
+    pub(crate) fn idle_since(&self) -> Option<Nanos> {
         let is_busy = self.under_way.get() > 0 || self.deaf_since.get().is_some();
         let is_ending = self.is_closed.get() || self.leaving_since.get().is_some();
         (!is_busy && !is_ending).then(|| self.idle_since.get())
     }
 
     /// Ends it for another, which is what it returns; not where its client has just begun to ask.
-    pub(crate) fn make_way(&self, present: Nanos) -> bool {
+    pub(crate) fn close_for_another(&self, present: Nanos) -> bool {
         // What a client of HTTP/2 has not taken of its last answer shows nowhere: it has time to.
         let has_head = self.has_asked.get() && !self.is_shared.get();
         if has_head && self.head_since.get().is_none() && self.has_bytes() {
@@ -147,7 +147,7 @@ impl Line {
             return false;
         }
         if self.has_asked.get() {
-            self.leave(present);
+            self.ask_to_end(present);
         } else {
             self.close();
         }
@@ -156,7 +156,7 @@ impl Line {
     }
 
     /// Whether it was told to make way.
-    pub(crate) fn makes_way(&self) -> bool {
+    pub(crate) fn is_making_way(&self) -> bool {
         self.makes_way.get()
     }
 
@@ -167,17 +167,17 @@ impl Line {
     }
 
     /// The handshake of TLS is over: none of its bytes belonged to a request.
-    pub(crate) fn has_shaken_hands(&self) {
+    pub(crate) fn handshake_done(&self) {
         self.head_since.set(None);
     }
 
     /// Closes it where its client is too slow, which is what it returns, and asks it to end where its
     /// client has had nothing to ask for too long.
-    pub(crate) fn sweep(&self, limits: &Limits, present: Nanos) -> bool {
-        let due = self.due(limits, present);
+    pub(crate) fn close_if_slow(&self, limits: &Limits, present: Nanos) -> bool {
+        let due = self.due_actions(limits, present);
         match (due, self.leaving_since.get()) {
             (Due::Nothing, _) => {}
-            (Due::Parting, None) => self.leave(present),
+            (Due::Parting, None) => self.ask_to_end(present),
             (Due::Parting, Some(since)) if present - since < PARTING => {}
             (Due::Parting, Some(_)) | (Due::Closing, _) => self.close(),
         }
@@ -185,24 +185,24 @@ impl Line {
     }
 
     /// Ends its streams whose client takes nothing; how many there were.
-    pub(crate) fn sweep_flows(&self, limits: &Limits, present: Nanos) -> u64 {
+    pub(crate) fn end_stalled_streams(&self, limits: &Limits, present: Nanos) -> u64 {
         let mut deaf = 0;
         self.flows.borrow_mut().retain(|flow| {
             let Some(flow) = flow.upgrade() else { return false };
-            deaf += u64::from(flow.sweep(limits.body_time.into(), present));
+            deaf += u64::from(flow.end_if_stalled(limits.body_time.into(), present));
             true
         });
         deaf
     }
 
     /// A new stream.
-    pub(crate) fn flow(&self) -> Rc<FlowTimer> {
+    pub(crate) fn new_flow(&self) -> Rc<FlowTimer> {
         let flow = Rc::new(FlowTimer::default());
         self.flows.borrow_mut().push(Rc::downgrade(&flow));
         flow
     }
 
-    fn due(&self, limits: &Limits, present: Nanos) -> Due {
+    fn due_actions(&self, limits: &Limits, present: Nanos) -> Due {
         let passed = |since: Nanos, limit: Nanos| present - since > limit;
         if self.deaf_since.get().is_some_and(|since| passed(since, limits.body_time.into())) {
             return Due::Closing;
@@ -231,7 +231,7 @@ impl Line {
     }
 
     /// Asks it to end after its requests in flight.
-    pub(crate) fn leave(&self, present: Nanos) {
+    pub(crate) fn ask_to_end(&self, present: Nanos) {
         self.leaving_since.set(Some(present));
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -239,7 +239,11 @@ impl Line {
     }
 
     /// Runs what speaks HTTP on it to its end, and tells it when to leave.
-    pub(crate) async fn serve<C: Future + Unpin>(&self, mut connection: C, leave: impl Fn(&mut C)) {
+    pub(crate) async fn serve_http<C: Future + Unpin>(
+        &self,
+        mut connection: C,
+        leave: impl Fn(&mut C),
+    ) {
         let mut is_told = false;
         // A connection that fails is the client's to notice.
         let _ = poll_fn(|cx| {
@@ -258,7 +262,7 @@ impl Line {
     }
 
     /// Whether the first bytes that come are these; they stay where they are.
-    pub(crate) async fn begins_with(&self, these: &[u8]) -> bool {
+    pub(crate) async fn peek_starts_with(&self, these: &[u8]) -> bool {
         let mut first = [0; 32];
         let first = &mut first[..these.len().min(32)];
         while !self.is_closed.get() && self.leaving_since.get().is_none() {
@@ -287,7 +291,7 @@ impl Line {
 
     /// Ready where its client leaves no bytes waiting that it could take. What waits for that is woken by
     /// the next write, which may be another task's.
-    pub(crate) fn poll_heard(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_client_caught_up(&self, cx: &mut Context<'_>) -> Poll<()> {
         if self.deaf_since.get().is_none() {
             return Poll::Ready(());
         }
@@ -299,14 +303,14 @@ impl Line {
     }
 
     /// The rest of a request will not be read.
-    pub(crate) fn leaves_rest(&self) {
+    pub(crate) fn abandon_rest(&self) {
         self.has_rest.set(true);
     }
 
     /// Reads and forgets what still comes after the last answer, where a request was not read to its
     /// end. A connection that is closed with bytes unread is reset, and a client that is still sending
     /// would never see what it was answered.
-    pub(crate) async fn linger(&self) {
+    pub(crate) async fn drain_rest(&self) {
         if self.is_broken.get() || !self.has_rest.get() {
             return;
         }
@@ -323,11 +327,11 @@ impl Line {
         }
     }
 
-    fn check(&self) -> io::Result<()> {
+    fn check_open(&self) -> io::Result<()> {
         if self.is_broken.get() { Err(io::ErrorKind::ConnectionReset.into()) } else { Ok(()) }
     }
 
-    fn came(&self) {
+    fn note_bytes(&self) {
         let present = now();
         self.last_read.set(present);
         if self.under_way.get() == 0 && self.head_since.get().is_none() {
@@ -341,7 +345,7 @@ impl Line {
         cx: &mut Context<'_>,
         write: impl Fn(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        self.check()?;
+        self.check_open()?;
         loop {
             if self.stream.poll_write_ready(cx)?.is_pending() {
                 if self.deaf_since.get().is_none() {
@@ -369,7 +373,7 @@ pub(crate) struct LineRequest {
 
 impl LineRequest {
     /// It has this seat to its end.
-    pub(crate) fn sits(&mut self, seat: Seat) {
+    pub(crate) fn hold_permit(&mut self, seat: Seat) {
         self.seat = Some(seat);
     }
 }
@@ -392,11 +396,11 @@ impl AsyncRead for LineIo {
     ) -> Poll<io::Result<()>> {
         let line = &self.0;
         loop {
-            line.check()?;
+            line.check_open()?;
             ready!(line.stream.poll_read_ready(cx))?;
             match line.stream.try_read_buf(buffer) {
                 Ok(_) => {
-                    line.came();
+                    line.note_bytes();
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

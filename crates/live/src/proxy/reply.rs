@@ -44,7 +44,7 @@ impl Passed {
         line: Rc<Line>,
         ends_with_line: bool,
     ) -> Self {
-        let flow = FlowTimer::current();
+        let flow = FlowTimer::of_current_task();
         Self { answer, call, line, flow, ends_with_line, is_cut: false, is_over: false }
     }
 
@@ -59,7 +59,7 @@ impl Passed {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(bytes) = frame.data_ref() {
-                    self.call.took(bytes, self.answer.last_read());
+                    self.call.add_bytes(bytes, self.answer.last_read());
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
@@ -79,13 +79,13 @@ impl Passed {
 
     /// Breaks off, once the client has everything that had come: hyper drops what it has not written.
     fn poll_cut(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, CutAnswer>>> {
-        ready!(self.line.poll_heard(cx));
+        ready!(self.line.poll_client_caught_up(cx));
         self.is_over = true;
-        self.break_line();
+        self.reset_line();
         Poll::Ready(Some(Err(CutAnswer)))
     }
 
-    fn break_line(&self) {
+    fn reset_line(&self) {
         if self.ends_with_line {
             self.line.reset();
         }
@@ -98,10 +98,10 @@ impl Drop for Passed {
             return;
         }
         // Hyper does not ask for the end of a body whose length it knows.
-        if !self.is_cut && self.answer.settle() {
+        if !self.is_cut && self.answer.finish_reading() {
             self.call.mark_whole();
         } else {
-            self.break_line();
+            self.reset_line();
         }
     }
 }
@@ -119,7 +119,7 @@ impl Body for Reply {
             Self::Passed(passed) => {
                 let poll = passed.poll(cx);
                 if let Some(flow) = &passed.flow {
-                    flow.hands_out(matches!(poll, Poll::Ready(Some(Ok(_)))));
+                    flow.frame_handed_out(matches!(poll, Poll::Ready(Some(Ok(_)))));
                 }
                 poll
             }

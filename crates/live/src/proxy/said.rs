@@ -111,9 +111,9 @@ impl Own {
         }
     }
 
-    pub(crate) fn answer(self) -> Response<Bytes> {
+    pub(crate) fn to_response(self) -> Response<Bytes> {
         let kind = HeaderValue::from_static("application/json");
-        let mut answer = text(self.status(), kind, self.body());
+        let mut answer = text_response(self.status(), kind, self.body());
         // What is left of a request that was not read must not be taken for the next one.
         let leaves_rest = [Self::SlowBody, Self::BrokenBody, Self::BadRequest, Self::Coding];
         // One that was turned away leaves room for others.
@@ -126,16 +126,16 @@ impl Own {
 }
 
 /// Whether the proxy takes requests.
-pub(crate) fn health(is_draining: bool) -> Response<Bytes> {
+pub(crate) fn health_response(is_draining: bool) -> Response<Bytes> {
     let kind = HeaderValue::from_static("text/plain");
     if is_draining {
-        text(StatusCode::SERVICE_UNAVAILABLE, kind, "draining\n")
+        text_response(StatusCode::SERVICE_UNAVAILABLE, kind, "draining\n")
     } else {
-        text(StatusCode::OK, kind, "ok\n")
+        text_response(StatusCode::OK, kind, "ok\n")
     }
 }
 
-fn text(status: StatusCode, kind: HeaderValue, body: &'static str) -> Response<Bytes> {
+fn text_response(status: StatusCode, kind: HeaderValue, body: &'static str) -> Response<Bytes> {
     let mut answer = Response::new(Bytes::from_static(body.as_bytes()));
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, kind);

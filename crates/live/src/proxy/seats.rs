@@ -44,31 +44,31 @@ impl RequestPermits {
     }
 
     /// Room for one more connection.
-    pub(crate) async fn door(&self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn admit_connection(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.doors).acquire_owned().await.ok()
     }
 
     /// How many must make way where this many connections are open.
-    pub(crate) fn excess(&self, open: u64) -> usize {
+    pub(crate) fn connections_to_close(&self, open: u64) -> usize {
         let leaving = self.leaving.load(Ordering::Relaxed);
         let open = usize::try_from(open).unwrap_or(usize::MAX);
         open.saturating_sub(leaving).saturating_sub(self.most)
     }
 
     /// One makes way.
-    pub(crate) fn leaves(&self) {
+    pub(crate) fn note_making_way(&self) {
         self.leaving.fetch_add(1, Ordering::Relaxed);
     }
 
     /// One that made way is closed.
-    pub(crate) fn has_left(&self) {
+    pub(crate) fn note_closed(&self) {
         self.leaving.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// A seat for a request of this connection: the one that it has, or the next that is free. None
     /// if too many wait already.
-    pub(crate) async fn take(&self, line: &Line) -> Option<Seat> {
-        if let Some(seat) = line.seat() {
+    pub(crate) async fn acquire(&self, line: &Line) -> Option<Seat> {
+        if let Some(seat) = line.current_permit() {
             return Some(seat);
         }
         let permit = if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
@@ -78,7 +78,7 @@ impl RequestPermits {
             Arc::clone(&self.free).acquire_owned().await.ok()?
         };
         // Another request of the connection may have waited at the same time.
-        Some(line.seat().unwrap_or_else(|| line.sits(permit)))
+        Some(line.current_permit().unwrap_or_else(|| line.assign_permit(permit)))
     }
 }
 

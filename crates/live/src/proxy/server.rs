@@ -116,12 +116,12 @@ impl Proxy {
         let count = settings.workers.max(1);
         let part = WorkerParts {
             plan: UpstreamRoute::new(&settings.upstream)?,
-            tls: settings.tls.as_ref().map(acceptor).transpose()?,
+            tls: settings.tls.as_ref().map(tls_acceptor).transpose()?,
             seats: RequestPermits::new(settings.limits.connections),
             limits: settings.limits,
             keep_text: settings.keep_text,
             session_header: settings.session_header.map(header).transpose()?,
-            via: via(address),
+            via: via_header(address),
             witness,
             tally: Arc::clone(&tally),
             allowance: Allowance::default(),
@@ -199,21 +199,21 @@ impl WorkerParts {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let tasks = LocalSet::new();
         let worker = tasks.block_on(&runtime, async {
-            let worker = Rc::new(self.worker());
+            let worker = Rc::new(self.into_worker());
             let listener = tokio::net::TcpListener::from_std(listener)?;
             worker.run(listener, phases).await;
             io::Result::Ok(worker)
         })?;
         // Requests still in flight are cut here, and the witness hears of that, too.
         drop(tasks);
-        worker.shared.after.work();
+        worker.shared.after.run_queued();
         drop(worker);
         // A name that is still being looked up is not waited for.
         runtime.shutdown_background();
         Ok(())
     }
 
-    fn worker(self) -> Worker {
+    fn into_worker(self) -> Worker {
         let Self { witness, tally, limits, allowance, seats, via, .. } = self;
         let after = After::new(witness, Arc::clone(&tally), self.session_header, via.clone());
         let backend = Backend::with_allowance(self.plan, limits.clone(), allowance.clone());
@@ -241,13 +241,13 @@ impl WorkerParts {
 }
 
 /// How this proxy is called in `Via`, unlike any other: a request that comes back is known by it.
-fn via(address: SocketAddr) -> HeaderValue {
+fn via_header(address: SocketAddr) -> HeaderValue {
     let (_, Nanos(unix)) = goodput_clock::now_and_unix();
     let name = format!("1.1 goodput-{:x}-{:x}", unix / 1_000, address.port());
     HeaderValue::try_from(name).unwrap_or(HeaderValue::from_static("1.1 goodput"))
 }
 
-fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ProxyError> {
+fn tls_acceptor(files: &TlsFiles) -> Result<TlsAcceptor, ProxyError> {
     let wrong = |what: &PathBuf, error: &dyn std::fmt::Display| {
         ProxyError::Tls(format!("{}: {error}", what.display()))
     };

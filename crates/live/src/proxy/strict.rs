@@ -29,7 +29,7 @@ pub(crate) struct LastBody(Rc<Cell<Option<ParsePosition>>>);
 
 impl LastBody {
     /// A request was taken.
-    pub(crate) fn request(&self, body: &impl Body) {
+    pub(crate) fn note_request(&self, body: &impl Body) {
         let length = if body.is_end_stream() { Some(0) } else { body.size_hint().exact() };
         self.0.set(Some(
             length
@@ -74,22 +74,22 @@ impl HeadLines {
 impl ParsePosition {
     /// Goes over the next bytes, at least one; how many it took, and where the next one is. Spoils a bare
     /// LF.
-    fn pass(self, bytes: &mut [u8]) -> (usize, Self) {
+    fn advance(self, bytes: &mut [u8]) -> (usize, Self) {
         let up_to = |most: u64| usize::try_from(most).unwrap_or(usize::MAX).min(bytes.len());
         match self {
-            Self::Lines(lines) => lines.pass(bytes),
+            Self::Lines(lines) => lines.advance(bytes),
             Self::Data(0) => (0, Self::Lines(HeadLines::HEAD)),
             Self::Data(left) => (up_to(left), Self::Data(left - up_to(left) as u64)),
             Self::Chunk(0) => (0, Self::ChunkSize { size: 0, is_over: false }),
             Self::Chunk(left) => (up_to(left), Self::Chunk(left - up_to(left) as u64)),
-            Self::ChunkSize { size, is_over } => (1, chunk_size(size, is_over, bytes[0])),
+            Self::ChunkSize { size, is_over } => (1, parse_chunk_size(size, is_over, bytes[0])),
             Self::AfterHead | Self::Spoiled => (bytes.len(), self),
         }
     }
 }
 
 /// One byte more of the line before a chunk. What is wrong with it hyper finds out.
-fn chunk_size(size: u64, is_over: bool, byte: u8) -> ParsePosition {
+fn parse_chunk_size(size: u64, is_over: bool, byte: u8) -> ParsePosition {
     let digit = char::from(byte).to_digit(16).filter(|_| !is_over);
     match (byte, digit) {
         (b'\n', _) if size == 0 => ParsePosition::Lines(HeadLines::TRAILERS),
@@ -104,7 +104,7 @@ fn chunk_size(size: u64, is_over: bool, byte: u8) -> ParsePosition {
 }
 
 impl HeadLines {
-    fn pass(mut self, bytes: &mut [u8]) -> (usize, ParsePosition) {
+    fn advance(mut self, bytes: &mut [u8]) -> (usize, ParsePosition) {
         let mut passed = 0;
         for byte in bytes {
             passed += 1;
@@ -149,16 +149,16 @@ impl<I> Strict<I> {
     }
 
     /// How many of these bytes may be handed on now.
-    fn pass(&mut self, bytes: &mut [u8]) -> usize {
+    fn check_bytes(&mut self, bytes: &mut [u8]) -> usize {
         let mut passed = 0;
         while passed < bytes.len() && self.place != ParsePosition::AfterHead {
-            let (n, next) = self.place.pass(&mut bytes[passed..]);
+            let (n, next) = self.place.advance(&mut bytes[passed..]);
             passed += n;
             self.place = next;
             if next == ParsePosition::Spoiled {
                 self.held = Bytes::from_static(HEAD_END);
                 // So that its client sees the answer.
-                self.line.leaves_rest();
+                self.line.abandon_rest();
                 break;
             }
         }
@@ -194,7 +194,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Strict<I> {
             buffer.put_slice(&came[..came.len().min(buffer.remaining())]);
             Some(came)
         };
-        let passed = strict.pass(&mut buffer.filled_mut()[before..]);
+        let passed = strict.check_bytes(&mut buffer.filled_mut()[before..]);
         if strict.place != ParsePosition::Spoiled {
             strict.held = match came {
                 Some(came) => came.slice(passed..),

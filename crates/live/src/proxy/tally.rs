@@ -64,7 +64,7 @@ impl TallyCounter {
 }
 
 impl Tally {
-    pub(crate) fn answered(&self, status: u16) {
+    pub(crate) fn count_answer(&self, status: u16) {
         if let Some(count) = self.statuses.get(usize::from(status / 100)) {
             count.add(1);
         }

@@ -63,22 +63,22 @@ pub(crate) struct UpstreamFailure {
 }
 
 impl Link {
-    fn http1(opened: Opened, head_bytes: usize) -> Self {
+    fn new_http1(opened: Opened, head_bytes: usize) -> Self {
         let Opened { id, socket, watch, steps } = opened;
         let protocol = Protocol::Http1(Box::new(Http1::new(socket, head_bytes)));
         Self { id, watch, opened: Some(steps), protocol }
     }
 
-    async fn http2(opened: Opened, head_bytes: usize) -> Result<Self, Failure> {
+    async fn new_http2(opened: Opened, head_bytes: usize) -> Result<Self, Failure> {
         let Opened { id, socket, watch, steps } = opened;
         let protocol = Protocol::Http2(Http2::new(socket, head_bytes).await?);
         Ok(Self { id, watch, opened: Some(steps), protocol })
     }
 
     /// Another handle to a connection of HTTP/2, if it has a stream to spare.
-    pub(crate) fn share(&self, opened: Option<Connect>) -> Option<Self> {
+    pub(crate) fn new_handle(&self, opened: Option<Connect>) -> Option<Self> {
         let Protocol::Http2(shared) = &self.protocol else { return None };
-        let protocol = Protocol::Http2(shared.share()?);
+        let protocol = Protocol::Http2(shared.new_handle()?);
         Some(Self { id: self.id, watch: self.watch.clone(), opened, protocol })
     }
 
@@ -110,7 +110,7 @@ impl Link {
         let mut deadline = Deadline::new(pool.limits.answer_time);
         match self.exchange(request, exchange, &mut deadline).await {
             Ok((response, shared)) => {
-                deadline.came();
+                deadline.restart();
                 let answer = UpstreamAnswer {
                     shared,
                     link: Some(self),
@@ -122,7 +122,7 @@ impl Link {
             }
             Err(Wrong { failure, is_untaken }) => {
                 if failure.class == ErrorClass::Timeout {
-                    pool.forget(self.id);
+                    pool.retire_connection(self.id);
                 }
                 let is_safe = match &self.protocol {
                     Protocol::Http1(own) => {
@@ -150,14 +150,16 @@ impl Link {
         deadline: &mut Deadline,
     ) -> Result<(Response<()>, Option<Incoming>), Wrong> {
         let watch = self.watch.clone();
-        let mut late =
-            |cx: &mut Context<'_>| deadline.poll(cx).map(|()| timed_out(FailureStage::Headers));
+        let mut late = |cx: &mut Context<'_>| {
+            deadline.poll(cx).map(|()| timeout_failure(FailureStage::Headers))
+        };
         match &mut self.protocol {
             Protocol::Http1(own) => {
-                own.begin(request);
+                own.begin_request(request);
                 let outcome = poll_fn(|cx| {
                     let poll = own.poll_head(cx);
-                    (exchange.stamps.sent_first, exchange.stamps.sent_last) = watch.written();
+                    (exchange.stamps.sent_first, exchange.stamps.sent_last) =
+                        watch.write_instants();
                     if poll.is_ready() { poll } else { late(cx).map(Err) }
                 })
                 .await;
@@ -193,7 +195,7 @@ impl UpstreamAnswer {
         let poll = match (&mut self.shared, &mut self.link) {
             (Some(incoming), _) => {
                 let poll = Pin::new(incoming).poll_frame(cx);
-                poll.map(|frame| frame.map(|frame| frame.map_err(|error| cut(&error))))
+                poll.map(|frame| frame.map(|frame| frame.map_err(|error| body_failure(&error))))
             }
             (None, Some(Link { protocol: Protocol::Http1(own), .. })) => own.poll_frame(cx),
             (None, _) => Poll::Ready(None),
@@ -201,18 +203,18 @@ impl UpstreamAnswer {
         match poll {
             Poll::Pending => self.deadline.poll(cx).map(|()| {
                 if let Some(link) = &self.link {
-                    self.pool.forget(link.id);
+                    self.pool.retire_connection(link.id);
                 }
-                Some(Err(timed_out(FailureStage::Stream)))
+                Some(Err(timeout_failure(FailureStage::Stream)))
             }),
             Poll::Ready(Some(Ok(frame))) => {
-                self.deadline.came();
+                self.deadline.restart();
                 self.has_trailers |= frame.is_trailers();
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(failure))) => Poll::Ready(Some(Err(failure))),
             Poll::Ready(None) => {
-                self.give_back();
+                self.return_connection();
                 Poll::Ready(None)
             }
         }
@@ -225,17 +227,17 @@ impl UpstreamAnswer {
     }
 
     /// Ends the reading. Whether everything had come; then the connection is kept.
-    pub(crate) fn settle(&mut self) -> bool {
+    pub(crate) fn finish_reading(&mut self) -> bool {
         let is_whole = self.is_end_stream();
         if is_whole {
-            self.give_back();
+            self.return_connection();
         }
         is_whole
     }
 
-    fn give_back(&mut self) {
+    fn return_connection(&mut self) {
         if let Some(link) = self.link.take() {
-            self.pool.give_back(link);
+            self.pool.return_link(link);
         }
     }
 
@@ -258,8 +260,8 @@ impl UpstreamAnswer {
 }
 
 /// What ended the body of an answer.
-fn cut(error: &hyper::Error) -> Failure {
-    let failure = http2::failure(error, FailureStage::Stream);
+fn body_failure(error: &hyper::Error) -> Failure {
+    let failure = http2::http2_failure(error, FailureStage::Stream);
     let class = match failure.class {
         ErrorClass::Closed => ErrorClass::Cut,
         class => class,
@@ -267,7 +269,7 @@ fn cut(error: &hyper::Error) -> Failure {
     Failure { class, ..failure }
 }
 
-fn timed_out(stage: FailureStage) -> Failure {
+fn timeout_failure(stage: FailureStage) -> Failure {
     let message = "the upstream sent no data for too long".to_owned();
     Failure { class: ErrorClass::Timeout, stage, message }
 }

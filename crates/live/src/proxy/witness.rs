@@ -11,9 +11,9 @@ use http::request::Parts;
 /// and what it cannot take at once it counts and lets go.
 pub trait Witness: Send + Sync {
     /// A request has come whole.
-    fn asked(&self, asked: ObservedRequest);
+    fn request_seen(&self, asked: ObservedRequest);
     /// The answer to it is over, completed or not.
-    fn answered(&self, answered: Answered);
+    fn answer_seen(&self, answered: Answered);
 }
 
 /// A request, once its body has come whole. Its head and body may hold anything: nothing of them may be

@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use crate::proxy::forward::{Forwarder, answer};
+use crate::proxy::forward::{Forwarder, answer_request};
 use crate::proxy::line::{Line, LineIo};
 use crate::proxy::seats::RequestPermits;
 use crate::proxy::shared::Shared;
@@ -87,7 +87,7 @@ impl Worker {
             biased;
             // Fails only when the proxy itself is gone.
             _ = ending.wait_for(|phase| *phase == ProxyPhase::Stopped) => {}
-            () = self.shared.after.run() => {}
+            () = self.shared.after.run_forever() => {}
             () = self.serve(listener, phase) => {}
         }
         self.shared.is_stopping.set(true);
@@ -97,13 +97,13 @@ impl Worker {
         tokio::select! {
             biased;
             _ = phase.wait_for(|phase| *phase != ProxyPhase::Open) => {}
-            () = self.sweep() => {}
+            () = self.sweep_connections() => {}
             () = self.accept(&listener) => {}
         }
         drop(listener);
         self.shared.is_draining.set(true);
         for line in self.lines.borrow().iter().filter_map(Weak::upgrade) {
-            line.leave(now());
+            line.ask_to_end(now());
         }
         while self.open.get() > 0 {
             for line in self.lines.borrow().iter().filter_map(Weak::upgrade) {
@@ -114,15 +114,15 @@ impl Worker {
             sleep(DRAIN_SWEEP).await;
         }
         // What was told to be done after the last bytes.
-        self.shared.after.work();
+        self.shared.after.run_queued();
     }
 
     async fn accept(self: &Rc<Self>, listener: &TcpListener) {
         loop {
-            let Some(door) = self.door().await else { return };
+            let Some(door) = self.admit_connection().await else { return };
             let Ok((stream, _)) = listener.accept().await else {
                 // Out of descriptors: the connection stays in the backlog until one is free.
-                self.make_way(1);
+                self.close_idle(1);
                 sleep(RECOVERY).await;
                 continue;
             };
@@ -131,37 +131,37 @@ impl Worker {
             let line = Line::new(stream);
             self.lines.borrow_mut().push(Rc::downgrade(&line));
             let open = OpenConnection::new(self, &line, door);
-            if self.excess() > 0 {
+            if self.connections_to_close() > 0 {
                 self.shared.tally.at_limit.add(1);
-                self.make_way(self.excess());
+                self.close_idle(self.connections_to_close());
             }
             let worker = Rc::clone(self);
             tokio::task::spawn_local(async move {
-                worker.converse(&line).await;
-                let _ = timeout(LINGER, line.linger()).await;
+                worker.serve_connection(&line).await;
+                let _ = timeout(LINGER, line.drain_rest()).await;
                 drop((line, open));
             });
         }
     }
 
     /// Room for one more connection.
-    async fn door(&self) -> Option<OwnedSemaphorePermit> {
+    async fn admit_connection(&self) -> Option<OwnedSemaphorePermit> {
         loop {
-            if let Ok(door) = timeout(LOOK_AGAIN, self.seats.door()).await {
+            if let Ok(door) = timeout(LOOK_AGAIN, self.seats.admit_connection()).await {
                 return door;
             }
-            self.make_way(self.excess());
+            self.close_idle(self.connections_to_close());
         }
     }
 
     /// How many connections there are beyond the limit.
-    fn excess(&self) -> usize {
-        self.seats.excess(self.shared.tally.open.get())
+    fn connections_to_close(&self) -> usize {
+        self.seats.connections_to_close(self.shared.tally.open.get())
     }
 
     /// Closes up to this many connections, those that have been idle longest. One that has just
     /// begun is left alone until the next look, and no younger one is closed for it.
-    fn make_way(&self, count: usize) {
+    fn close_idle(&self, count: usize) {
         let present = now();
         let mut spare = self.spare.borrow_mut();
         let (mut left, mut is_fresh, mut kept) = (count, false, Vec::new());
@@ -175,11 +175,11 @@ impl Worker {
                 continue;
             };
             // A connection that was busy since then is younger than all that were examined.
-            let still = line.upgrade().filter(|line| line.spare_since() == Some(since));
+            let still = line.upgrade().filter(|line| line.idle_since() == Some(since));
             let Some(idle) = still else { continue };
             left -= 1;
-            if idle.make_way(present) {
-                self.seats.leaves();
+            if idle.close_for_another(present) {
+                self.seats.note_making_way();
                 self.shared.tally.made_way.add(1);
             } else {
                 kept.push((since, line));
@@ -191,27 +191,27 @@ impl Worker {
     /// Connections that could make way, those that have been idle longest first.
     fn idle_lines(&self) -> VecDeque<(Nanos, Weak<Line>)> {
         let lines = self.lines.borrow();
-        let idle = lines.iter().filter_map(|line| Some((line.upgrade()?.spare_since()?, line)));
+        let idle = lines.iter().filter_map(|line| Some((line.upgrade()?.idle_since()?, line)));
         let mut idle: Vec<_> = idle.map(|(since, line)| (since, Weak::clone(line))).collect();
         idle.sort_unstable_by_key(|(since, _)| *since);
         idle.into()
     }
 
     /// Serves one connection to its end.
-    async fn converse(self: &Rc<Self>, line: &Rc<Line>) {
+    async fn serve_connection(self: &Rc<Self>, line: &Rc<Line>) {
         let io = LineIo(Rc::clone(line));
         match &self.tls {
             None => {
-                let is_http2 = line.begins_with(PREFACE).await;
-                self.speak(io, is_http2, line).await;
+                let is_http2 = line.peek_starts_with(PREFACE).await;
+                self.serve_http(io, is_http2, line).await;
             }
             Some(tls) => {
                 // In a box, so that connections without TLS do not have its size.
                 let speak = async {
                     if let Ok(io) = tls.accept(io).await {
-                        line.has_shaken_hands();
+                        line.handshake_done();
                         let is_http2 = io.get_ref().1.alpn_protocol() == Some(b"h2");
-                        self.speak(io, is_http2, line).await;
+                        self.serve_http(io, is_http2, line).await;
                     }
                 };
                 Box::pin(speak).await;
@@ -219,7 +219,7 @@ impl Worker {
         }
     }
 
-    async fn speak<I>(self: &Rc<Self>, io: I, is_http2: bool, line: &Rc<Line>)
+    async fn serve_http<I>(self: &Rc<Self>, io: I, is_http2: bool, line: &Rc<Line>)
     where
         I: AsyncRead + AsyncWrite + Unpin + 'static,
     {
@@ -227,23 +227,23 @@ impl Worker {
         let taken = LastBody::default();
         let told = taken.clone();
         let service = service_fn(move |request: Request<Incoming>| {
-            told.request(request.body());
+            told.note_request(request.body());
             let (forwarder, line) = (Rc::clone(&forwarder), Rc::clone(&asked));
             // In a box: hyper keeps the room for it as long as the connection lives.
-            Box::pin(answer(forwarder, line, request))
+            Box::pin(answer_request(forwarder, line, request))
         });
         if is_http2 {
             let (io, streams) = (TokioIo::new(io), ClientStreams(Rc::clone(line)));
-            let connection = Box::pin(self.http2(streams).serve_connection(io, service));
-            line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
+            let connection = Box::pin(self.http2_builder(streams).serve_connection(io, service));
+            line.serve_http(connection, |connection| connection.as_mut().graceful_shutdown()).await;
         } else {
             let io = TokioIo::new(Strict::new(io, line, &taken));
-            let connection = Box::pin(self.http1().serve_connection(io, service));
-            line.serve(connection, |connection| connection.as_mut().graceful_shutdown()).await;
+            let connection = Box::pin(self.http1_builder().serve_connection(io, service));
+            line.serve_http(connection, |connection| connection.as_mut().graceful_shutdown()).await;
         }
     }
 
-    fn http1(&self) -> http1::Builder {
+    fn http1_builder(&self) -> http1::Builder {
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
@@ -255,7 +255,7 @@ impl Worker {
         builder
     }
 
-    fn http2(&self, streams: ClientStreams) -> http2::Builder<ClientStreams> {
+    fn http2_builder(&self, streams: ClientStreams) -> http2::Builder<ClientStreams> {
         let mut builder = http2::Builder::new(streams);
         builder
             .timer(TokioTimer::new())
@@ -269,20 +269,24 @@ impl Worker {
     }
 
     /// Ends connections whose clients are too slow or idle, again and again.
-    async fn sweep(&self) {
+    async fn sweep_connections(&self) {
         loop {
             sleep(SWEEP).await;
             let present = now();
             self.lines.borrow_mut().retain(|line| {
                 let Some(line) = line.upgrade() else { return false };
-                let is_slow = line.sweep(&self.shared.limits, present);
-                let slow = if is_slow { 1 } else { line.sweep_flows(&self.shared.limits, present) };
+                let is_slow = line.close_if_slow(&self.shared.limits, present);
+                let slow = if is_slow {
+                    1
+                } else {
+                    line.end_stalled_streams(&self.shared.limits, present)
+                };
                 self.shared.tally.too_slow.add(slow);
                 true
             });
             // Some that came when none was idle, or idle ones of another worker.
-            if self.excess() > 0 {
-                self.make_way(self.excess());
+            if self.connections_to_close() > 0 {
+                self.close_idle(self.connections_to_close());
             }
         }
     }
@@ -308,8 +312,8 @@ impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.worker.shared.tally.open.drop_one();
         self.worker.open.set(self.worker.open.get() - 1);
-        if self.line.makes_way() {
-            self.worker.seats.has_left();
+        if self.line.is_making_way() {
+            self.worker.seats.note_closed();
         }
     }
 }
@@ -321,6 +325,6 @@ struct ClientStreams(Rc<Line>);
 
 impl<F: Future + 'static> hyper::rt::Executor<F> for ClientStreams {
     fn execute(&self, future: F) {
-        self.0.flow().spawn(future);
+        self.0.new_flow().spawn(future);
     }
 }

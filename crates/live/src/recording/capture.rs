@@ -40,7 +40,7 @@ pub(super) struct CapturedRequest {
 
 impl CapturedRequest {
     /// Bytes that it holds.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         self.body.len() + self.session.as_ref().map_or(0, String::len)
     }
 }
@@ -63,25 +63,25 @@ pub(super) struct Room {
 
 impl Room {
     fn take_ticket(&self) -> bool {
-        take(&self.tickets, 1, MOST_TICKETS)
+        take_up_to(&self.tickets, 1, MOST_TICKETS)
     }
 
     pub(super) fn take_bytes(&self, bytes: usize) -> bool {
-        take(&self.bytes, bytes, MOST_BYTES)
+        take_up_to(&self.bytes, bytes, MOST_BYTES)
     }
 
     /// A request has its row, or will have none.
-    pub(super) fn give_ticket(&self) {
+    pub(super) fn release_ticket(&self) {
         self.tickets.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// This many bytes are in memory no longer.
-    pub(super) fn give_bytes(&self, bytes: usize) {
+    pub(super) fn release_bytes(&self, bytes: usize) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-fn take(of: &AtomicUsize, n: usize, most: usize) -> bool {
+fn take_up_to(of: &AtomicUsize, n: usize, most: usize) -> bool {
     let is_free = |taken: usize| taken.checked_add(n).filter(|sum| *sum <= most);
     of.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_free).is_ok()
 }
@@ -106,25 +106,25 @@ impl CaptureQueue {
     }
 
     /// The part of the table with this request.
-    fn part(&self, number: u64) -> MutexGuard<'_, HashSet<u64>> {
+    fn table_part(&self, number: u64) -> MutexGuard<'_, HashSet<u64>> {
         self.taken[number as usize % PARTS].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a request, if there is room.
-    pub(super) fn take(&self, ask: CapturedRequest) -> bool {
-        let (number, bytes) = (ask.number, ask.bytes());
+    pub(super) fn push_request(&self, ask: CapturedRequest) -> bool {
+        let (number, bytes) = (ask.number, ask.held_bytes());
         if !self.room.take_ticket() {
             return false;
         }
         if !self.room.take_bytes(bytes) {
-            self.room.give_ticket();
+            self.room.release_ticket();
             return false;
         }
-        self.part(number).insert(number);
+        self.table_part(number).insert(number);
         if self.notes.try_send(WriterMessage::Asked(ask)).is_err() {
-            self.part(number).remove(&number);
-            self.room.give_bytes(bytes);
-            self.room.give_ticket();
+            self.table_part(number).remove(&number);
+            self.room.release_bytes(bytes);
+            self.room.release_ticket();
             return false;
         }
         true
@@ -132,23 +132,23 @@ impl CaptureQueue {
 }
 
 impl Witness for CaptureQueue {
-    fn asked(&self, asked: ObservedRequest) {
+    fn request_seen(&self, asked: ObservedRequest) {
         if self.counts.is_over.load(Ordering::Relaxed) {
             return;
         }
         let Some(api) = asked.api else { return self.counts.other.add(1) };
         self.counts.asked.add(1);
-        let Some(body) = asked.body else { return self.counts.lose(Lost::Length, 1) };
+        let Some(body) = asked.body else { return self.counts.add_lost(Lost::Length, 1) };
         // The head goes no further: it may hold keys.
         let ObservedRequest { number, arrived, session, .. } = asked;
-        if !self.take(CapturedRequest { number, arrived, api, session, body }) {
-            self.counts.lose(Lost::Queue, 1);
+        if !self.push_request(CapturedRequest { number, arrived, api, session, body }) {
+            self.counts.add_lost(Lost::Queue, 1);
         }
     }
 
-    fn answered(&self, answered: Answered) {
+    fn answer_seen(&self, answered: Answered) {
         let Answered { number, exchange, .. } = answered;
-        if !self.part(number).remove(&number) {
+        if !self.table_part(number).remove(&number) {
             return;
         }
         let text = exchange.text.as_ref().map_or(0, String::len);
@@ -180,11 +180,12 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_and_what_was_taken_is_heard_to_its_end() {
         let (capture, notes, room) = CaptureQueue::new(&Arc::default());
-        let taken = (0..2 * MOST_TICKETS as u64).filter(|number| capture.take(ask(*number, 1)));
+        let taken =
+            (0..2 * MOST_TICKETS as u64).filter(|number| capture.push_request(ask(*number, 1)));
         assert_eq!(taken.count(), MOST_TICKETS);
         // Answers to requests that were not recorded are skipped.
         for number in (0..2 * MOST_TICKETS as u64).rev() {
-            capture.answered(answered(number, Exchange::default()));
+            capture.answer_seen(answered(number, Exchange::default()));
         }
         let heard = notes.try_iter().filter_map(|note| match note {
             WriterMessage::Answered(answer) => Some(answer.number),
@@ -192,22 +193,24 @@ mod tests {
         });
         assert!(heard.eq((0..MOST_TICKETS as u64).rev()));
         // What was heard makes room.
-        assert!(!capture.take(ask(1 << 40, 1)));
-        room.give_ticket();
-        assert!(capture.take(ask(1 << 40, 1)));
+        assert!(!capture.push_request(ask(1 << 40, 1)));
+        room.release_ticket();
+        assert!(capture.push_request(ask(1 << 40, 1)));
     }
 
     #[test]
     fn bytes_are_bounded_too() {
         let (capture, notes, room) = CaptureQueue::new(&Arc::default());
-        assert!(capture.take(ask(0, MOST_BYTES - 10)) && capture.take(ask(1, 10)));
-        assert!(!capture.take(ask(2, 1)));
-        assert!(!capture.take(CapturedRequest { session: Some("x".to_owned()), ..ask(2, 0) }));
+        assert!(capture.push_request(ask(0, MOST_BYTES - 10)) && capture.push_request(ask(1, 10)));
+        assert!(!capture.push_request(ask(2, 1)));
+        assert!(
+            !capture.push_request(CapturedRequest { session: Some("x".to_owned()), ..ask(2, 0) })
+        );
         // An answer without room is known to be lost.
         let exchange = Exchange { text: Some("x".to_owned()), ..Exchange::default() };
-        capture.answered(answered(0, exchange.clone()));
-        room.give_bytes(1);
-        capture.answered(answered(1, exchange));
+        capture.answer_seen(answered(0, exchange.clone()));
+        room.release_bytes(1);
+        capture.answer_seen(answered(1, exchange));
         let kept = notes.try_iter().filter_map(|note| match note {
             WriterMessage::Answered(answer) => {
                 Some((answer.number, answer.exchange.is_some(), answer.bytes))

@@ -56,11 +56,11 @@ impl RecordCounts {
     }
 
     /// Requests that should have a row and have none.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_count(&self) -> u64 {
         self.lost.iter().map(TallyCounter::get).sum()
     }
 
-    pub(super) fn lose(&self, why: Lost, requests: u64) {
+    pub(super) fn add_lost(&self, why: Lost, requests: u64) {
         self.lost[why as usize].add(requests);
     }
 }

@@ -66,7 +66,7 @@ impl LineFile {
     }
 
     fn write(&mut self) -> (u64, u64, io::Result<()>) {
-        if let Err(error) = self.mend() {
+        if let Err(error) = self.cut_partial_line() {
             return (0, 0, Err(error));
         }
         let mut written = 0;
@@ -84,21 +84,21 @@ impl LineFile {
         };
         let whole = self.waiting[..written].iter().rposition(|byte| *byte == b'\n');
         let whole = whole.map_or(0, |end| end + 1);
-        let lines = lines(&self.waiting[..whole]);
+        let lines = count_lines(&self.waiting[..whole]);
         self.waiting.drain(..whole);
         self.length += whole as u64;
         self.is_torn = written > whole;
         // A part of a line is taken back at once; where that fails too, before the next line.
-        let _ = self.mend();
+        let _ = self.cut_partial_line();
         (lines, whole as u64, outcome)
     }
 
     /// Lines that never came to the disk.
     pub(super) fn unwritten(&self) -> u64 {
-        lines(&self.waiting)
+        count_lines(&self.waiting)
     }
 
-    fn mend(&mut self) -> io::Result<()> {
+    fn cut_partial_line(&mut self) -> io::Result<()> {
         if self.is_torn {
             self.file.set_len(self.length)?;
             self.is_torn = false;
@@ -108,7 +108,7 @@ impl LineFile {
 }
 
 /// Ends of lines.
-fn lines(bytes: &[u8]) -> u64 {
+fn count_lines(bytes: &[u8]) -> u64 {
     bytes.split(|byte| *byte == b'\n').count() as u64 - 1
 }
 

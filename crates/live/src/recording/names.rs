@@ -26,7 +26,7 @@ impl FileNames {
         let mut last = 0;
         for entry in std::fs::read_dir(folder)? {
             let name = entry?.file_name();
-            last = last.max(number(output, &name.to_string_lossy()).unwrap_or(0));
+            last = last.max(number_in_name(output, &name.to_string_lossy()).unwrap_or(0));
         }
         Ok(Self { output: output.to_owned(), is_numbered, last })
     }
@@ -38,21 +38,21 @@ impl FileNames {
             return self.output.clone();
         }
         self.last += 1;
-        let (stem, ending) = parts(&self.output);
+        let (stem, ending) = stem_and_extension(&self.output);
         self.output.with_file_name(format!("{stem}-{:0DIGITS$}{ending}", self.last))
     }
 }
 
 /// Of `trace.jsonl`: `trace` and `.jsonl`.
-fn parts(output: &Path) -> (String, String) {
+fn stem_and_extension(output: &Path) -> (String, String) {
     let stem = output.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let ending = output.extension().map(|ending| format!(".{}", ending.to_string_lossy()));
     (stem, ending.unwrap_or_default())
 }
 
 /// The number in a name of ours.
-fn number(output: &Path, name: &str) -> Option<u64> {
-    let (stem, ending) = parts(output);
+fn number_in_name(output: &Path, name: &str) -> Option<u64> {
+    let (stem, ending) = stem_and_extension(output);
     let digits = name.strip_prefix(&stem)?.strip_prefix('-')?.strip_suffix(&ending)?;
     let is_number = digits.len() >= DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { digits.parse().ok() } else { None }

@@ -31,12 +31,12 @@ pub(super) struct BlockCounts {
 }
 
 /// Our tokens of a prompt that was not answered yet; 0 where there is more in it than text.
-pub(super) fn ours(row: &TraceRow) -> u32 {
+pub(super) fn own_prompt_tokens(row: &TraceRow) -> u32 {
     if row.params.get("attachments").is_some() { 0 } else { row.input_tokens }
 }
 
 impl ScaleFactors {
-    /// A prompt of this many of our tokens, as [`ours`] says, and its answer, which need not state
+    /// A prompt of this many of our tokens, as [`own_prompt_tokens`] says, and its answer, which need not state
     /// a count.
     pub(super) fn add(&mut self, ours: u32, exchange: Option<&Exchange>) {
         self.answers += 1;
@@ -53,7 +53,7 @@ impl ScaleFactors {
     }
 
     /// The block nearest to what is wanted whose two sizes fit each other well, as both are whole.
-    pub(super) fn block(self, wanted: u32) -> BlockCounts {
+    pub(super) fn nearest_block(self, wanted: u32) -> BlockCounts {
         let ratio = self.theirs as f64 / self.ours as f64;
         // Without a count by the server, ours is used.
         if !BELIEVED.contains(&ratio) {
@@ -92,22 +92,22 @@ mod tests {
 
     #[test]
     fn both_sizes_of_a_block_are_the_same_text() {
-        let block = |ours, theirs| scale(ours, theirs).block(16);
+        let block = |ours, theirs| scale(ours, theirs).nearest_block(16);
         assert_eq!(block(1000, 1000), BlockCounts { theirs: 16, ours: 16 });
         assert_eq!(block(1000, 2000), BlockCounts { theirs: 16, ours: 8 });
         assert_eq!(block(2000, 1000), BlockCounts { theirs: 16, ours: 32 });
         // 16 would be 14.55 of ours; 12 are 10.9.
         assert_eq!(block(1000, 1100), BlockCounts { theirs: 12, ours: 11 });
-        assert_eq!(scale(1000, 1003).block(16), BlockCounts { theirs: 16, ours: 16 });
+        assert_eq!(scale(1000, 1003).nearest_block(16), BlockCounts { theirs: 16, ours: 16 });
     }
 
     #[test]
     fn what_cannot_be_is_not_believed() {
         let plain = BlockCounts { theirs: 64, ours: 64 };
-        assert_eq!(ScaleFactors::default().block(64), plain);
-        assert_eq!(scale(1000, 10_000).block(64), plain);
-        assert_eq!(scale(0, 1000).block(64), plain);
-        assert_eq!(scale(1000, 1100).block(1), BlockCounts { theirs: 1, ours: 1 });
+        assert_eq!(ScaleFactors::default().nearest_block(64), plain);
+        assert_eq!(scale(1000, 10_000).nearest_block(64), plain);
+        assert_eq!(scale(0, 1000).nearest_block(64), plain);
+        assert_eq!(scale(1000, 1100).nearest_block(1), BlockCounts { theirs: 1, ours: 1 });
     }
 
     #[test]
@@ -117,11 +117,11 @@ mod tests {
         let short = Exchange { input_tokens: count(90), ..Exchange::default() };
         (0..1000).for_each(|_| scale.add(30, Some(&short)));
         let mut row = TraceRow { input_tokens: 1000, ..TraceRow::default() };
-        assert_eq!(ours(&row), 1000);
+        assert_eq!(own_prompt_tokens(&row), 1000);
         row.params.set("attachments", Param::Whole(1));
         let image = Exchange { input_tokens: count(4000), ..Exchange::default() };
-        scale.add(ours(&row), Some(&image));
-        assert_eq!(scale.block(16), BlockCounts { theirs: 16, ours: 8 });
+        scale.add(own_prompt_tokens(&row), Some(&image));
+        assert_eq!(scale.nearest_block(16), BlockCounts { theirs: 16, ours: 8 });
     }
 
     #[test]
@@ -132,6 +132,6 @@ mod tests {
         assert!(!scale.is_settled());
         (0..ENOUGH).for_each(|_| scale.add(1000, None));
         assert!(scale.is_settled());
-        assert_eq!(scale.block(16), BlockCounts { theirs: 16, ours: 8 });
+        assert_eq!(scale.nearest_block(16), BlockCounts { theirs: 16, ours: 8 });
     }
 }

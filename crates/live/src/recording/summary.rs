@@ -8,7 +8,7 @@ const MOST_NAMED: usize = 5;
 
 impl Recorded {
     /// What was recorded of the server at `shown`, line by line; foreign text is in it.
-    pub fn lines(&self, counts: &RecordCounts, shown: &str) -> Vec<String> {
+    pub fn summary_lines(&self, counts: &RecordCounts, shown: &str) -> Vec<String> {
         let Self { written, took, .. } = self;
         let (asked, rows) = (counts.asked.get(), counts.rows.get());
         let mut lines =

@@ -108,7 +108,7 @@ impl Trace {
         options: &TraceOptions,
         block: BlockCounts,
     ) -> io::Result<Self> {
-        let (salt, draw) = (salt()?, salt()?);
+        let (salt, draw) = (random_salt()?, random_salt()?);
         let TraceOptions { tokenizer, save_text, share, .. } = options.clone();
         let head = TraceHead {
             block_tokens: Some(block.theirs),
@@ -140,14 +140,14 @@ impl Trace {
     }
 
     /// A request that came whole.
-    pub(super) fn ask(&mut self, ask: &CapturedRequest) -> KeptRequest {
+    pub(super) fn add_request(&mut self, ask: &CapturedRequest) -> KeptRequest {
         self.open += 1;
         let at = ask.arrived - self.epoch;
-        self.recorder.asked(at, ask.api, &ask.body, ask.session.as_deref())
+        self.recorder.start_row(at, ask.api, &ask.body, ask.session.as_deref())
     }
 
     /// All requests of a session are recorded, or none of them.
-    fn is_drawn(&self, session: Option<&str>, number: u64) -> bool {
+    fn is_sampled(&self, session: Option<&str>, number: u64) -> bool {
         if self.share >= 1.0 {
             return true;
         }
@@ -163,11 +163,11 @@ impl Trace {
     }
 
     /// Its answer. Which session it belongs to is known only now.
-    pub(super) fn answer(&mut self, asked: Open, exchange: &Exchange) -> RowOutcome {
+    pub(super) fn add_answer(&mut self, asked: Open, exchange: &Exchange) -> RowOutcome {
         self.open = self.open.saturating_sub(1);
-        let mut row = self.recorder.answered(asked.question, asked.arrived, exchange);
-        self.fit(&mut row);
-        if !self.is_drawn(row.session.as_deref(), asked.number) {
+        let mut row = self.recorder.finish_row(asked.question, asked.arrived, exchange);
+        self.scale_row(&mut row);
+        if !self.is_sampled(row.session.as_deref(), asked.number) {
             return RowOutcome::LeftOut;
         }
         let line = self.writer.sink();
@@ -177,7 +177,7 @@ impl Trace {
     }
 
     /// Brings a row to the server's tokens, in which the file has its blocks.
-    fn fit(&self, row: &mut TraceRow) {
+    fn scale_row(&self, row: &mut TraceRow) {
         let BlockCounts { theirs, ours } = self.block;
         if row.input_by != Some(TokenCounter::Usage) {
             let tokens = (u64::from(row.input_tokens) * u64::from(theirs)).div_ceil(ours.into());
@@ -202,7 +202,7 @@ impl Trace {
 }
 
 /// 32 bytes that cannot be guessed.
-fn salt() -> io::Result<[u8; 32]> {
+fn random_salt() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)

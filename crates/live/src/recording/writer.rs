@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use goodput_clock::{give_way, now};
+use goodput_clock::{lower_priority, now};
 use goodput_dataset::TraceRow;
 use goodput_model::Nanos;
 
@@ -138,37 +138,37 @@ impl RowWriter {
     }
 
     /// Works until it is told to end, or nothing more can be said.
-    pub(super) fn work(mut self, notes: &Receiver<WriterMessage>, orders: &Orders) -> Written {
-        give_way();
-        let (held, scale) = self.settle(notes, orders);
-        self.begin(scale);
+    pub(super) fn run(mut self, notes: &Receiver<WriterMessage>, orders: &Orders) -> Written {
+        lower_priority();
+        let (held, scale) = self.measure_scale(notes, orders);
+        self.begin_first_file(scale);
         for note in held {
-            self.hear(note);
+            self.handle_message(note);
         }
         let mut looked = now();
         loop {
             match notes.recv_timeout(FLUSH_EVERY) {
-                Ok(note) => self.hear(note),
+                Ok(note) => self.handle_message(note),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             // By the clock: a quiet moment may never come under load.
             if now() - looked >= FLUSH_EVERY.into() {
                 looked = now();
-                self.look(orders);
+                self.tick(orders);
                 if orders.end.load(Ordering::Relaxed) {
                     break;
                 }
             }
         }
         while let Ok(note) = notes.try_recv() {
-            self.hear(note);
+            self.handle_message(note);
         }
         self.finish()
     }
 
     /// Keeps what is said until the server's counts can be told from ours, but not for long.
-    fn settle(
+    fn measure_scale(
         &self,
         notes: &Receiver<WriterMessage>,
         orders: &Orders,
@@ -199,9 +199,9 @@ impl RowWriter {
                 WriterMessage::Asked(ask) => {
                     end = end.min(now() + UNSETTLED);
                     asked += 1;
-                    bytes += ask.bytes();
-                    let question = recorder.asked(Nanos::ZERO, ask.api, &ask.body, None);
-                    ours.insert(ask.number, scale::ours(&question.row));
+                    bytes += ask.held_bytes();
+                    let question = recorder.start_row(Nanos::ZERO, ask.api, &ask.body, None);
+                    ours.insert(ask.number, scale::own_prompt_tokens(&question.row));
                 }
                 WriterMessage::Answered(answer) => {
                     end = end.min(now() + SETTLING);
@@ -216,9 +216,9 @@ impl RowWriter {
     }
 
     /// Begins the first file.
-    fn begin(&mut self, scale: ScaleFactors) {
+    fn begin_first_file(&mut self, scale: ScaleFactors) {
         let Some(first) = self.first.take() else { return };
-        match Trace::begin(first, &self.options, scale.block(self.options.block_tokens)) {
+        match Trace::begin(first, &self.options, scale.nearest_block(self.options.block_tokens)) {
             Ok(trace) => {
                 self.traces.insert(0, trace);
                 self.flush();
@@ -230,97 +230,97 @@ impl RowWriter {
         }
     }
 
-    fn hear(&mut self, note: WriterMessage) {
+    fn handle_message(&mut self, note: WriterMessage) {
         match note {
-            WriterMessage::Asked(ask) => self.ask(&ask),
-            WriterMessage::Answered(answer) => self.answer(&answer),
+            WriterMessage::Asked(ask) => self.add_request(&ask),
+            WriterMessage::Answered(answer) => self.add_answer(&answer),
         }
     }
 
-    fn ask(&mut self, ask: &CapturedRequest) {
-        let question = self.question(ask);
-        self.room.give_bytes(ask.bytes());
+    fn add_request(&mut self, ask: &CapturedRequest) {
+        let question = self.start_row(ask);
+        self.room.release_bytes(ask.held_bytes());
         let Some((file, question)) = question else {
             if self.is_over {
                 self.counts.left_out.add(1);
             } else {
                 // No file is open to write to.
-                self.counts.lose(Lost::Disk, 1);
+                self.counts.add_lost(Lost::Disk, 1);
             }
-            return self.room.give_ticket();
+            return self.room.release_ticket();
         };
         let text = question.row.body.as_ref().map_or(0, String::len);
         let held = text + question.row.blocks.capacity() * size_of::<u64>();
         if !self.room.take_bytes(held) {
             self.drop_one(file);
-            return self.room.give_ticket();
+            return self.room.release_ticket();
         }
         // With a share it is known only later whether this one counts.
         if self.options.share >= 1.0 {
-            self.keep();
+            self.count_row();
         }
         let CapturedRequest { number, arrived, .. } = *ask;
         self.open.insert(number, Open { number, file, question, arrived, held });
     }
 
     /// What is to be recorded of a request, and in which file.
-    fn question(&mut self, ask: &CapturedRequest) -> Option<(usize, KeptRequest)> {
+    fn start_row(&mut self, ask: &CapturedRequest) -> Option<(usize, KeptRequest)> {
         if self.is_over {
             return None;
         }
         let newest = self.traces.iter().rev().find(|(_, trace)| trace.epoch <= ask.arrived);
         let file = newest.or_else(|| self.traces.iter().next()).map(|(file, _)| *file)?;
-        Some((file, self.traces.get_mut(&file)?.ask(ask)))
+        Some((file, self.traces.get_mut(&file)?.add_request(ask)))
     }
 
     /// One more request has a row, or will have one.
-    fn keep(&mut self) {
+    fn count_row(&mut self) {
         self.kept += 1;
         if self.options.limits.max_requests.is_some_and(|most| self.kept >= most) {
-            self.stop();
+            self.stop_recording();
         }
     }
 
     /// A limit of ours is reached: what comes from here on is not recorded.
-    fn stop(&mut self) {
+    fn stop_recording(&mut self) {
         self.is_over = true;
         self.counts.is_over.store(true, Ordering::Relaxed);
     }
 
-    fn answer(&mut self, answer: &CapturedAnswer) {
+    fn add_answer(&mut self, answer: &CapturedAnswer) {
         let Some(open) = self.open.remove(&answer.number) else {
             // Not recorded, or its file is over.
-            return self.room.give_bytes(answer.bytes);
+            return self.room.release_bytes(answer.bytes);
         };
         let (file, held) = (open.file, open.held);
-        self.scale.add(scale::ours(&open.question.row), answer.exchange.as_deref());
+        self.scale.add(scale::own_prompt_tokens(&open.question.row), answer.exchange.as_deref());
         match (self.traces.get_mut(&file), &answer.exchange) {
-            (Some(trace), Some(exchange)) => match trace.answer(open, exchange) {
+            (Some(trace), Some(exchange)) => match trace.add_answer(open, exchange) {
                 RowOutcome::Row(row) => {
                     self.written.add(&row);
                     if self.options.share < 1.0 {
-                        self.keep();
+                        self.count_row();
                     }
                 }
                 RowOutcome::LeftOut => self.counts.left_out.add(1),
-                RowOutcome::Refused => self.counts.lose(Lost::Disk, 1),
+                RowOutcome::Refused => self.counts.add_lost(Lost::Disk, 1),
             },
             _ => self.drop_one(file),
         }
-        self.room.give_bytes(answer.bytes + held);
-        self.room.give_ticket();
+        self.room.release_bytes(answer.bytes + held);
+        self.room.release_ticket();
     }
 
     /// A request of this file does not fit.
     fn drop_one(&mut self, file: usize) {
-        self.counts.lose(Lost::Queue, 1);
+        self.counts.add_lost(Lost::Queue, 1);
         if let Some(trace) = self.traces.get_mut(&file) {
             trace.open = trace.open.saturating_sub(1);
         }
     }
 
     /// Five times a second: what waits goes to the disk, files end and begin.
-    fn look(&mut self, orders: &Orders) {
+    fn tick(&mut self, orders: &Orders) {
         self.flush();
         let is_ordered = orders.rotate.swap(false, Ordering::Relaxed);
         let is_over = self.counts.is_over.load(Ordering::Relaxed);
@@ -329,9 +329,9 @@ impl RowWriter {
             self.rotate();
         }
         if self.options.limits.max_size.is_some_and(|most| self.counts.bytes.get() >= most) {
-            self.stop();
+            self.stop_recording();
         }
-        self.close();
+        self.close_finished_files();
     }
 
     /// Whether the newest file is large or old enough.
@@ -357,7 +357,7 @@ impl RowWriter {
                 _ => break,
             }
         }
-        let block = self.scale.block(self.options.block_tokens);
+        let block = self.scale.nearest_block(self.options.block_tokens);
         let begun = begun.and_then(|blank| Trace::begin(blank, &self.options, block));
         let trace = match begun {
             Ok(trace) => trace,
@@ -380,7 +380,7 @@ impl RowWriter {
 
     /// Ends older files whose last answer is there, and one of too many: rather one that waits for no
     /// answer.
-    fn close(&mut self) {
+    fn close_finished_files(&mut self) {
         let present = now();
         let is_done = |trace: &Trace| {
             trace.open == 0 && trace.followed.is_some_and(|at| present - at >= GRACE)
@@ -395,23 +395,23 @@ impl RowWriter {
             over.extend(first);
         }
         for file in over {
-            self.end(file);
+            self.end_file(file);
         }
     }
 
     /// Ends a file. What is still unanswered or unwritten is lost.
-    fn end(&mut self, file: usize) {
+    fn end_file(&mut self, file: usize) {
         let Some(mut trace) = self.traces.remove(&file) else { return };
         let (rows, bytes, _) = trace.flush();
         self.counts.rows.add(rows);
         self.counts.bytes.add(bytes);
-        self.counts.lose(Lost::Disk, trace.unwritten());
-        self.counts.lose(Lost::Unanswered, trace.open);
+        self.counts.add_lost(Lost::Disk, trace.unwritten());
+        self.counts.add_lost(Lost::Unanswered, trace.open);
         let room = &self.room;
         self.open.retain(|_, open| {
             if open.file == file {
-                room.give_bytes(open.held);
-                room.give_ticket();
+                room.release_bytes(open.held);
+                room.release_ticket();
             }
             open.file != file
         });
@@ -442,7 +442,7 @@ impl RowWriter {
 
     fn finish(mut self) -> Written {
         for file in self.traces.keys().copied().collect::<Vec<_>>() {
-            self.end(file);
+            self.end_file(file);
         }
         self.written
     }

@@ -29,8 +29,8 @@ impl<'a> JsonFields<'a> {
     }
 
     /// A field's text.
-    pub(crate) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
-        text(self.get(name)?)
+    pub(crate) fn get_text(&self, name: &str) -> Option<Cow<'a, str>> {
+        parse_text(self.get(name)?)
     }
 }
 
@@ -39,14 +39,14 @@ impl<'a> JsonFields<'a> {
 struct RowText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// What a JSON text says; none of other values.
-pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn parse_text(json: &str) -> Option<Cow<'_, str>> {
     json.starts_with('"')
         .then(|| serde_json::from_str::<RowText<'_>>(json).ok())?
         .map(|text| text.0)
 }
 
 /// Takes the items of an array one after another; false if the text is none.
-pub(crate) fn each<'a>(json: &'a str, take: impl FnMut(&'a str)) -> bool {
+pub(crate) fn for_each_element<'a>(json: &'a str, take: impl FnMut(&'a str)) -> bool {
     let mut reader = serde_json::Deserializer::from_str(json);
     json.starts_with('[') && EachElement(take).deserialize(&mut reader).is_ok()
 }
@@ -120,8 +120,8 @@ mod tests {
         let json = r#" {"a": [1, {"b": 2}], "x": null, "b": "q\"", "a": 7, "rest": {}} "#;
         let fields = JsonFields::parse(json, &["a", "b", "x", "none"]).unwrap();
         assert_eq!((fields.get("a"), fields.get("x"), fields.get("none")), (Some("7"), None, None));
-        assert_eq!(fields.text("b").as_deref(), Some("q\""));
-        assert_eq!(fields.text("a"), None);
+        assert_eq!(fields.get_text("b").as_deref(), Some("q\""));
+        assert_eq!(fields.get_text("a"), None);
         for wrong in ["", "[]", "{", "{} x", "7", r#"{"a":}"#] {
             assert!(JsonFields::parse(wrong, &["a"]).is_none(), "{wrong}");
         }
@@ -132,8 +132,8 @@ mod tests {
         let deep = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
         assert_eq!(JsonFields::parse(&deep, &["b"]).unwrap().get("b"), Some("1"));
         let mut items = 0;
-        assert!(each("[1,[2],\"x\"]", |_| items += 1));
+        assert!(for_each_element("[1,[2],\"x\"]", |_| items += 1));
         assert_eq!(items, 3);
-        assert!(!each("{}", |_| {}));
+        assert!(!for_each_element("{}", |_| {}));
     }
 }

@@ -2,7 +2,7 @@
 
 use goodput_dataset::{Param, Params};
 
-use crate::rows::json::{JsonFields, each};
+use crate::rows::json::{JsonFields, for_each_element};
 
 /// Fields whose numbers are kept.
 const NUMBERS: [&str; 14] = [
@@ -84,7 +84,7 @@ pub(crate) const NAMES: &[&str] = &[
 ];
 
 /// The parameters of a body.
-pub(crate) fn params(body: &JsonFields<'_>) -> Params {
+pub(crate) fn read_params(body: &JsonFields<'_>) -> Params {
     let mut params = Params::default();
     for name in FLAGS {
         if let Some(flag @ ("true" | "false")) = body.get(name) {
@@ -92,13 +92,13 @@ pub(crate) fn params(body: &JsonFields<'_>) -> Params {
         }
     }
     for name in NUMBERS {
-        if let Some(number) = body.get(name).and_then(number) {
+        if let Some(number) = body.get(name).and_then(parse_number_param) {
             params.set(name, number);
         }
     }
     for (name, words) in WORDS {
         let Some(json) = body.get(name) else { continue };
-        let said = crate::rows::json::text(json);
+        let said = crate::rows::json::parse_text(json);
         let known = words.iter().find(|word| said.as_deref() == Some(*word));
         params.set(name, Param::Word(known.copied().unwrap_or("other")));
     }
@@ -106,11 +106,11 @@ pub(crate) fn params(body: &JsonFields<'_>) -> Params {
         let Some(json) = body.get(name) else { continue };
         let mut count = 0;
         // A single text stands for a list of one.
-        let count = if each(json, |_| count += 1) { count } else { 1 };
+        let count = if for_each_element(json, |_| count += 1) { count } else { 1 };
         params.set(name, Param::Whole(count));
     }
     if let Some(json) = body.get("response_format") {
-        params.set("response_format", Param::Word(response_format(json)));
+        params.set("response_format", Param::Word(response_format_kind(json)));
     }
     if CONSTRAINTS.iter().any(|name| body.get(name).is_some()) {
         params.set("constraint", Param::Flag(true));
@@ -124,15 +124,15 @@ pub(crate) fn params(body: &JsonFields<'_>) -> Params {
     params
 }
 
-fn number(json: &str) -> Option<Param> {
+fn parse_number_param(json: &str) -> Option<Param> {
     if let Ok(whole) = json.parse::<u64>() {
         return Some(Param::Whole(whole));
     }
     json.parse::<f64>().ok().filter(|number| number.is_finite()).map(Param::Number)
 }
 
-fn response_format(json: &str) -> &'static str {
-    let kind = JsonFields::parse(json, &["type"]).and_then(|format| format.text("type"));
+fn response_format_kind(json: &str) -> &'static str {
+    let kind = JsonFields::parse(json, &["type"]).and_then(|format| format.get_text("type"));
     match kind.as_deref() {
         Some("text") => "text",
         Some("json_object") => "json_object",
@@ -160,7 +160,7 @@ mod tests {
             "stop":["SECRET","WORDS"],"tool_choice":{"function":{"name":"SECRET"}},
             "reasoning_effort":"SECRET","response_format":{"type":"json_schema","json_schema":{}},
             "guided_regex":"SECRET","stream_options":{"include_usage":true},"user":"SECRET"}"#;
-        let params = params(&JsonFields::parse(body, NAMES).unwrap());
+        let params = read_params(&JsonFields::parse(body, NAMES).unwrap());
         let expected = [
             ("stream", Param::Flag(true)),
             ("max_tokens", Param::Whole(64)),

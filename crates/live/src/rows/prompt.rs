@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use sha2::{Digest, Sha256};
 
 use crate::rows::blocks::Cutter;
-use crate::rows::json::{JsonFields, each, text};
+use crate::rows::json::{JsonFields, for_each_element, parse_text};
 use crate::rows::salted::{Key, Salt, Use};
 
 /// Tokens that templates put behind a conversation, for the answer to begin: about three.
@@ -50,18 +50,18 @@ pub(crate) struct Follows {
 }
 
 /// The key of an exchange.
-pub(crate) fn exchange(salt: Salt, history: &Key, answer: &Key) -> Key {
-    salt.key(Use::Answer, &[history, answer])
+pub(crate) fn exchange_key(salt: Salt, history: &Key, answer: &Key) -> Key {
+    salt.hash_parts(Use::Answer, &[history, answer])
 }
 
 /// The hash of what a message says: blanks around it do not count.
-pub(crate) fn content(salt: Salt, said: &str) -> Key {
-    salt.begin(Use::Content).chain_update(said.trim()).finalize().into()
+pub(crate) fn content_key(salt: Salt, said: &str) -> Key {
+    salt.new_hash(Use::Content).chain_update(said.trim()).finalize().into()
 }
 
 /// Reads the prompt of a chat or of a completion; none if there is neither. Conversations with
 /// another beginning are others.
-pub(crate) fn read(
+pub(crate) fn read_prompt(
     body: &JsonFields<'_>,
     salt: Salt,
     beginning: Key,
@@ -70,41 +70,41 @@ pub(crate) fn read(
     if let Some(messages) = body.get("messages") {
         for name in ["tools", "functions"] {
             if let Some(tools) = body.get(name) {
-                cutter.mark(name);
-                cutter.text(tools);
+                cutter.add_marker(name);
+                cutter.add_text(tools);
             }
         }
         let mut chat = Chat::new(salt, beginning, &mut cutter);
-        if !each(messages, |message| chat.message(message)) {
+        if !for_each_element(messages, |message| chat.add_message(message)) {
             return None;
         }
-        let (messages, things, talk) = (chat.messages, chat.things, chat.talk());
+        let (messages, things, talk) = (chat.messages, chat.things, chat.into_talk());
         let (tokens, blocks) = cutter.finish();
         let tokens = tokens.saturating_add(PRIMING);
         return Some(Prompt { tokens, blocks, messages, things, talk: Some(talk) });
     }
-    completion(body.get("prompt")?, &mut cutter);
+    cut_completion(body.get("prompt")?, &mut cutter);
     let (tokens, blocks) = cutter.finish();
     Some(Prompt { tokens, blocks, messages: 0, things: 0, talk: None })
 }
 
 /// A text, tokens, or a list of either.
-fn completion(prompt: &str, cutter: &mut Cutter<'_>) {
-    if let Some(said) = text(prompt) {
-        return cutter.text(&said);
+fn cut_completion(prompt: &str, cutter: &mut Cutter<'_>) {
+    if let Some(said) = parse_text(prompt) {
+        return cutter.add_text(&said);
     }
     let mut is_first = true;
-    each(prompt, |item| {
+    for_each_element(prompt, |item| {
         if let Ok(id) = item.parse::<u32>() {
-            return cutter.id(id);
+            return cutter.add_token_id(id);
         }
         if !std::mem::replace(&mut is_first, false) {
-            cutter.mark("next");
+            cutter.add_marker("next");
         }
-        match text(item) {
-            Some(said) => cutter.text(&said),
+        match parse_text(item) {
+            Some(said) => cutter.add_text(&said),
             None => {
-                each(item, |id| cutter.id(id.parse().unwrap_or(u32::MAX)));
+                for_each_element(item, |id| cutter.add_token_id(id.parse().unwrap_or(u32::MAX)));
             }
         }
     });
@@ -142,84 +142,85 @@ impl<'a, 'c> Chat<'a, 'c> {
         }
     }
 
-    fn talk(self) -> Talk {
+    fn into_talk(self) -> Talk {
         let Self { history, others, users, follows, .. } = self;
         Talk { history, others, users, follows }
     }
 
-    fn message(&mut self, json: &str) {
+    fn add_message(&mut self, json: &str) {
         const NAMES: &[&str] = &["role", "content", "name", "tool_calls", "function_call"];
         self.messages += 1;
-        let mut said = self.salt.begin(Use::Content);
+        let mut said = self.salt.new_hash(Use::Content);
         let Some(message) = JsonFields::parse(json, NAMES) else {
-            self.cutter.text(json);
+            self.cutter.add_text(json);
             return;
         };
-        let role = message.text("role").unwrap_or_default();
-        self.cutter.mark("message");
-        self.cutter.mark(&role);
-        if let Some(name) = message.text("name") {
-            self.cutter.text(&name);
+        let role = message.get_text("role").unwrap_or_default();
+        self.cutter.add_marker("message");
+        self.cutter.add_marker(&role);
+        if let Some(name) = message.get_text("name") {
+            self.cutter.add_text(&name);
         }
         if let Some(content) = message.get("content") {
-            self.content(content, &mut said);
+            self.add_content(content, &mut said);
         }
         for name in ["tool_calls", "function_call"] {
             if let Some(calls) = message.get(name) {
-                self.cutter.text(calls);
+                self.cutter.add_text(calls);
             }
         }
-        self.cutter.mark("end");
-        self.say(&role, said.finalize().into());
+        self.cutter.add_marker("end");
+        self.note_speaker(&role, said.finalize().into());
     }
 
-    fn content(&mut self, json: &str, said: &mut Sha256) {
-        let is_list = each(json, |part| {
-            if let Some(words) = plain(part) {
+    fn add_content(&mut self, json: &str, said: &mut Sha256) {
+        let is_list = for_each_element(json, |part| {
+            if let Some(words) = text_of_part(part) {
                 said.update(words.trim());
-                return self.cutter.text(&words);
+                return self.cutter.add_text(&words);
             }
             // Images, audio, files: what they are is their hash.
-            let key = self.salt.key(Use::Thing, &[part.as_bytes()]);
+            let key = self.salt.hash_parts(Use::Thing, &[part.as_bytes()]);
             said.update(key);
-            self.cutter.non_text(&key);
+            self.cutter.add_non_text(&key);
             self.things += 1;
         });
         if !is_list {
-            let words = text(json).unwrap_or(Cow::Borrowed(json));
+            let words = parse_text(json).unwrap_or(Cow::Borrowed(json));
             said.update(words.trim());
-            self.cutter.text(&words);
+            self.cutter.add_text(&words);
         }
     }
 
     /// Notes who said something.
-    fn say(&mut self, role: &str, said: Key) {
+    fn note_speaker(&mut self, role: &str, said: Key) {
         match role {
             "assistant" => {
-                let exact = exchange(self.salt, &self.history, &said);
+                let exact = exchange_key(self.salt, &self.history, &said);
                 self.answered = Some(Follows { exact, others: self.others, users: self.users });
             }
             "user" | "tool" | "function" => self.follows = self.answered,
             _ => {}
         }
         if role != "assistant" {
-            self.others = self.salt.key(Use::Others, &[&self.others, role.as_bytes(), &said]);
+            self.others =
+                self.salt.hash_parts(Use::Others, &[&self.others, role.as_bytes(), &said]);
         }
         if role == "user" {
             let before = self.users.unwrap_or(self.beginning);
-            self.users = Some(self.salt.key(Use::Users, &[&before, &said]));
+            self.users = Some(self.salt.hash_parts(Use::Users, &[&before, &said]));
         }
-        self.history = self.salt.key(Use::History, &[&self.history, role.as_bytes(), &said]);
+        self.history = self.salt.hash_parts(Use::History, &[&self.history, role.as_bytes(), &said]);
     }
 }
 
 /// The words of a part that is text.
-fn plain(part: &str) -> Option<Cow<'_, str>> {
-    if let Some(words) = text(part) {
+fn text_of_part(part: &str) -> Option<Cow<'_, str>> {
+    if let Some(words) = parse_text(part) {
         return Some(words);
     }
     let part = JsonFields::parse(part, &["type", "text"])?;
-    let kind = part.text("type");
+    let kind = part.get_text("type");
     let is_text = matches!(kind.as_deref(), None | Some("text" | "input_text" | "output_text"));
-    part.text("text").filter(|_| is_text)
+    part.get_text("text").filter(|_| is_text)
 }

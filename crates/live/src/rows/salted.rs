@@ -26,13 +26,13 @@ pub(crate) struct Salt(pub(crate) [u8; 32]);
 
 impl Salt {
     /// A hash that has only begun.
-    pub(crate) fn begin(&self, what: Use) -> Sha256 {
+    pub(crate) fn new_hash(&self, what: Use) -> Sha256 {
         Sha256::new().chain_update(self.0).chain_update([what as u8])
     }
 
     /// The hash of these parts, told apart by their lengths.
-    pub(crate) fn key(&self, what: Use, parts: &[&[u8]]) -> Key {
-        let mut hash = self.begin(what);
+    pub(crate) fn hash_parts(&self, what: Use, parts: &[&[u8]]) -> Key {
+        let mut hash = self.new_hash(what);
         for part in parts {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
@@ -42,7 +42,7 @@ impl Salt {
 }
 
 /// The first 53 bits of a hash: what every reader of JSON keeps exactly.
-pub(crate) fn number(key: &Key) -> u64 {
+pub(crate) fn number_from_key(key: &Key) -> u64 {
     let first = key.iter().take(8).fold(0u64, |number, byte| number << 8 | u64::from(*byte));
     first >> 11
 }

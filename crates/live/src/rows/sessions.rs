@@ -60,19 +60,19 @@ impl EndedExchange {
 
 impl Sessions {
     /// A session without a name.
-    pub(crate) fn begin(&mut self) -> String {
+    pub(crate) fn new_session(&mut self) -> String {
         self.begun += 1;
         self.begun.to_string()
     }
 
     /// The end of the exchange before in a named session, for a request of this instant.
-    pub(crate) fn before(&self, name: &Key, asked: Nanos) -> Option<Nanos> {
-        self.alike(name, asked).map(|(_, ended)| ended.at).max()
+    pub(crate) fn previous_end(&self, name: &Key, asked: Nanos) -> Option<Nanos> {
+        self.find_by_key(name, asked).map(|(_, ended)| ended.at).max()
     }
 
     /// The session and the end of the exchange that a request of this instant follows.
-    pub(crate) fn follow(&mut self, key: &Key, asked: Nanos) -> Option<(String, Nanos)> {
-        let alike = self.alike(key, asked);
+    pub(crate) fn find_previous(&mut self, key: &Key, asked: Nanos) -> Option<(String, Nanos)> {
+        let alike = self.find_by_key(key, asked);
         let (number, _) = alike.max_by_key(|(number, ended)| (!ended.is_followed, *number))?;
         let found = self.ended.get_mut(&number)?;
         found.is_followed = true;
@@ -80,13 +80,13 @@ impl Sessions {
     }
 
     /// An exchange is over.
-    pub(crate) fn end(&mut self, ended: EndedExchange) {
+    pub(crate) fn add_exchange(&mut self, ended: EndedExchange) {
         while self
             .ended
             .first_key_value()
             .is_some_and(|(_, oldest)| self.ended.len() >= MOST || ended.at - oldest.at > LONGEST)
         {
-            self.forget();
+            self.drop_oldest();
         }
         self.number += 1;
         for key in ended.keys() {
@@ -100,14 +100,14 @@ impl Sessions {
     }
 
     /// What is found under a key and was over when this was asked, or nearly.
-    fn alike(&self, key: &Key, asked: Nanos) -> impl Iterator<Item = (u64, &EndedExchange)> {
+    fn find_by_key(&self, key: &Key, asked: Nanos) -> impl Iterator<Item = (u64, &EndedExchange)> {
         let numbers = self.found.get(key).map(Vec::as_slice).unwrap_or_default();
         let known = numbers.iter().filter_map(|number| Some((*number, self.ended.get(number)?)));
         known.filter(move |(_, ended)| ended.at <= asked + EAGER && asked - ended.at <= LONGEST)
     }
 
     /// Forgets the oldest.
-    fn forget(&mut self) {
+    fn drop_oldest(&mut self) {
         let Some((number, oldest)) = self.ended.pop_first() else { return };
         for key in oldest.keys() {
             let Some(alike) = self.found.get_mut(&key) else { continue };
@@ -139,31 +139,32 @@ mod tests {
     #[test]
     fn the_latest_without_a_successor_is_followed() {
         let mut sessions = Sessions::default();
-        sessions.end(ended("a", 1, 1));
-        sessions.end(ended("b", 2, 1));
-        let mut follow = |second| sessions.follow(&[1; 32], Nanos(second * SECOND)).unwrap().0;
+        sessions.add_exchange(ended("a", 1, 1));
+        sessions.add_exchange(ended("b", 2, 1));
+        let mut follow =
+            |second| sessions.find_previous(&[1; 32], Nanos(second * SECOND)).unwrap().0;
         assert_eq!((follow(5), follow(6), follow(7)), ("b".into(), "a".into(), "b".into()));
-        assert_eq!(sessions.follow(&[9; 32], Nanos(5 * SECOND)), None);
+        assert_eq!(sessions.find_previous(&[9; 32], Nanos(5 * SECOND)), None);
     }
 
     #[test]
     fn nothing_follows_what_is_not_over_or_long_over() {
         let mut sessions = Sessions::default();
-        sessions.end(ended("a", 100, 1));
-        assert_eq!(sessions.follow(&[1; 32], Nanos(90 * SECOND)), None);
+        sessions.add_exchange(ended("a", 100, 1));
+        assert_eq!(sessions.find_previous(&[1; 32], Nanos(90 * SECOND)), None);
         let late = Nanos(100 * SECOND) + LONGEST;
-        assert!(sessions.follow(&[1; 32], late).is_some());
-        assert_eq!(sessions.follow(&[1; 32], late + Nanos(1)), None);
+        assert!(sessions.find_previous(&[1; 32], late).is_some());
+        assert_eq!(sessions.find_previous(&[1; 32], late + Nanos(1)), None);
     }
 
     #[test]
     fn a_named_session_goes_on_from_what_was_over_last() {
         let mut sessions = Sessions::default();
-        sessions.end(ended("n", 5, 1));
-        sessions.end(ended("n", 10, 1));
-        assert_eq!(sessions.before(&[1; 32], Nanos(7 * SECOND)), Some(Nanos(5 * SECOND)));
-        assert_eq!(sessions.before(&[1; 32], Nanos(12 * SECOND)), Some(Nanos(10 * SECOND)));
-        assert_eq!(sessions.before(&[1; 32], Nanos(2 * SECOND)), None);
+        sessions.add_exchange(ended("n", 5, 1));
+        sessions.add_exchange(ended("n", 10, 1));
+        assert_eq!(sessions.previous_end(&[1; 32], Nanos(7 * SECOND)), Some(Nanos(5 * SECOND)));
+        assert_eq!(sessions.previous_end(&[1; 32], Nanos(12 * SECOND)), Some(Nanos(10 * SECOND)));
+        assert_eq!(sessions.previous_end(&[1; 32], Nanos(2 * SECOND)), None);
     }
 
     #[test]
@@ -172,13 +173,13 @@ mod tests {
         for number in 0..MOST as u64 + 10 {
             let mut one = ended("s", 1, 0);
             one.exact = Some(std::array::from_fn(|place| (number >> (8 * (place % 8))) as u8));
-            sessions.end(one);
+            sessions.add_exchange(one);
         }
         assert_eq!(sessions.ended.len(), MOST);
         // One key each, and the one that all have.
         assert_eq!(sessions.found.len(), MOST + 1);
         assert_eq!(sessions.found[&[200; 32]].len(), ALIKE);
-        sessions.end(ended("new", 2 + LONGEST.0 / SECOND, 1));
+        sessions.add_exchange(ended("new", 2 + LONGEST.0 / SECOND, 1));
         assert_eq!((sessions.ended.len(), sessions.found.len()), (1, 2));
     }
 }

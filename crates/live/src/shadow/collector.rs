@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use goodput_campaign::compare::CompareState;
 use goodput_campaign::shadow::Pair;
-use goodput_clock::{give_way, now};
+use goodput_clock::{lower_priority, now};
 use goodput_model::{Exchange, Nanos, Phase, Planned, RequestRecord, Stamps, known_finish};
 
 use super::figures::ShadowFigures;
@@ -44,13 +44,13 @@ pub(super) struct Collector {
 impl Collector {
     /// Works until it is over and everything is heard.
     pub(super) fn run(mut self, halves: &Receiver<Half>, is_over: &AtomicBool) -> PairStore {
-        give_way();
+        lower_priority();
         let (mut flushed, mut looked, mut is_told) = (now(), now(), false);
         loop {
             match halves.recv_timeout(Duration::from_millis(50)) {
                 Ok(half) => {
-                    if let Some(both) = self.pairing.hear(half, now()) {
-                        self.take(both);
+                    if let Some(both) = self.pairing.add_half(half, now()) {
+                        self.add_pair(both);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) if !is_over.load(Ordering::Relaxed) => {}
@@ -60,43 +60,44 @@ impl Collector {
             if present - flushed >= FLUSH {
                 flushed = present;
                 self.store.flush();
-                self.pairing.expire(present);
-                if let Some(error) = self.store.error().filter(|_| !is_told) {
+                self.pairing.expire_old(present);
+                if let Some(error) = self.store.last_error().filter(|_| !is_told) {
                     is_told = true;
                     self.observer.warn(&format!("warning: cannot write the pairs: {error}"));
                 }
             }
             if present - looked >= LOOK {
                 looked = present;
-                self.look();
+                self.tick();
             }
         }
-        self.pairing.end();
-        self.look();
+        self.pairing.finish();
+        self.tick();
         self.store
     }
 
-    fn look(&mut self) {
+    fn tick(&mut self) {
         self.figures.unpaired.store(self.pairing.unpaired, Ordering::Relaxed);
         self.figures.unjudged.store(self.pairing.unjudged, Ordering::Relaxed);
-        let (facts, shadow) = self.figures.facts(self.store.plan(), CompareState::Unfinished);
-        let comparison = Arc::new(self.store.so_far(facts, &shadow));
-        self.store.keep_so_far(&comparison);
-        self.observer.so_far(&comparison);
+        let (facts, shadow) =
+            self.figures.comparison_facts(self.store.plan(), CompareState::Unfinished);
+        let comparison = Arc::new(self.store.comparison_so_far(facts, &shadow));
+        self.store.write_so_far(&comparison);
+        self.observer.comparison_so_far(&comparison);
     }
 
-    fn take(&mut self, both: Both) {
+    fn add_pair(&mut self, both: Both) {
         let Both { mut primary, mut candidate, .. } = both;
         let texts = (primary.exchange.text.take(), candidate.exchange.text.take());
         let likeness = match texts {
             (Some(one), Some(other))
                 if primary.exchange.failure.is_none() && candidate.exchange.failure.is_none() =>
             {
-                Some(likeness::from_texts(&one, &other))
+                Some(likeness::compare_texts(&one, &other))
             }
             _ => None,
         };
-        let class = self.class(&candidate);
+        let class = self.request_class(&candidate);
         let at = candidate.arrived - self.figures.began;
         let record = |exchange: Exchange| {
             let planned = Planned::new(
@@ -104,7 +105,7 @@ impl Collector {
                 exchange.input_tokens.map_or(0, |count| count.n),
                 candidate.max_tokens,
             );
-            record(candidate.number, planned, exchange, self.figures.began)
+            side_record(candidate.number, planned, exchange, self.figures.began)
         };
         let pair = Pair {
             at,
@@ -118,7 +119,7 @@ impl Collector {
     }
 
     /// Endpoint and model.
-    fn class(&mut self, candidate: &CandidateAnswer) -> Arc<str> {
+    fn request_class(&mut self, candidate: &CandidateAnswer) -> Arc<str> {
         let model = known_model(&mut self.models, candidate.model.as_deref());
         format!("{}/{model}", candidate.api.name()).into()
     }
@@ -141,7 +142,12 @@ fn known_model<'a>(known: &mut BTreeSet<String>, model: Option<&'a str>) -> &'a 
 
 /// What one server did. Its time runs from the moment it had the request: neither the client's own
 /// slowness in sending it, nor our queue, nor opening a connection is any of it.
-fn record(index: u64, planned: Planned, mut exchange: Exchange, epoch: Nanos) -> RequestRecord {
+fn side_record(
+    index: u64,
+    planned: Planned,
+    mut exchange: Exchange,
+    epoch: Nanos,
+) -> RequestRecord {
     exchange.stamps = exchange.stamps.since(epoch);
     for chunk in &mut exchange.chunks {
         chunk.at = chunk.at - epoch;
@@ -156,7 +162,7 @@ fn record(index: u64, planned: Planned, mut exchange: Exchange, epoch: Nanos) ->
         index,
         phase: Phase::Measured,
         worker: 0,
-        scheduled: begin(&exchange.stamps),
+        scheduled: service_start(&exchange.stamps),
         pacer_lag: None,
         cap_wait: Nanos::ZERO,
         planned,
@@ -166,7 +172,7 @@ fn record(index: u64, planned: Planned, mut exchange: Exchange, epoch: Nanos) ->
 }
 
 /// When a server had the request, or when we turned to it where it never had, or answered before.
-fn begin(stamps: &Stamps) -> Nanos {
+fn service_start(stamps: &Stamps) -> Nanos {
     let answered = stamps.headers.unwrap_or(Nanos(u64::MAX));
     stamps.sent_last.filter(|sent| *sent <= answered).unwrap_or(stamps.dispatched)
 }
@@ -194,7 +200,10 @@ mod tests {
     fn nothing_that_a_server_says_is_kept_but_known_words() {
         let kept = |reason: &str| {
             let exchange = Exchange { finish: Some(reason.to_owned()), ..Exchange::default() };
-            record(0, Planned::new("x", 0, None), exchange, Nanos::ZERO).exchange.finish.unwrap()
+            side_record(0, Planned::new("x", 0, None), exchange, Nanos::ZERO)
+                .exchange
+                .finish
+                .unwrap()
         };
         assert_eq!((kept("stop"), kept("quoted_words")), ("stop".to_owned(), "other".to_owned()));
     }
@@ -207,9 +216,13 @@ mod tests {
             headers: headers.map(Nanos),
             ..Stamps::default()
         };
-        assert_eq!(begin(&stamps(Some(30), Some(50))), Nanos(30));
-        assert_eq!(begin(&stamps(Some(30), None)), Nanos(30));
-        assert_eq!(begin(&stamps(None, None)), Nanos(10), "no instants");
-        assert_eq!(begin(&stamps(Some(60), Some(50))), Nanos(10), "refused before it was sent");
+        assert_eq!(service_start(&stamps(Some(30), Some(50))), Nanos(30));
+        assert_eq!(service_start(&stamps(Some(30), None)), Nanos(30));
+        assert_eq!(service_start(&stamps(None, None)), Nanos(10), "no instants");
+        assert_eq!(
+            service_start(&stamps(Some(60), Some(50))),
+            Nanos(10),
+            "refused before it was sent"
+        );
     }
 }

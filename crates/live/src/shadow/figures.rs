@@ -30,27 +30,27 @@ pub struct ShadowFigures {
 
 impl ShadowFigures {
     /// Requests of which both sides are known.
-    pub fn pairs(&self) -> u64 {
+    pub fn pair_count(&self) -> u64 {
         self.pairs.load(Ordering::Relaxed)
     }
 
     /// Requests that the candidate answered and that have no pair.
-    pub fn unpaired(&self) -> u64 {
+    pub fn unpaired_count(&self) -> u64 {
         self.unpaired.load(Ordering::Relaxed)
     }
 
     /// Requests whose answers say nothing.
-    pub fn unjudged(&self) -> u64 {
+    pub fn inconclusive_count(&self) -> u64 {
         self.unjudged.load(Ordering::Relaxed)
     }
 
     /// Answers of the candidate that the collector could not take.
-    pub fn lost(&self) -> u64 {
-        self.halves.lost()
+    pub fn lost_count(&self) -> u64 {
+        self.halves.lost_count()
     }
 
     /// What is known in addition to the pairs.
-    pub(super) fn facts(
+    pub(super) fn comparison_facts(
         &self,
         plan: &ShadowPlan,
         state: CompareState,
@@ -59,9 +59,9 @@ impl ShadowFigures {
         let dropped = tally.dropped().chain([
             // Sent, and in no pair all the same.
             ("cut", tally.cut()),
-            ("unpaired", self.unpaired()),
-            ("unjudged", self.unjudged()),
-            ("lost", self.lost()),
+            ("unpaired", self.unpaired_count()),
+            ("unjudged", self.inconclusive_count()),
+            ("lost", self.lost_count()),
         ]);
         let dropped = dropped.filter(|(_, count)| *count > 0);
         let shadow = ShadowFacts {
@@ -69,7 +69,7 @@ impl ShadowFigures {
             passed: tally.passed(),
             chosen: tally.chosen(),
             mirrored: tally.sent(),
-            pairs: self.pairs(),
+            pairs: self.pair_count(),
             dropped: dropped.map(|(reason, count)| (reason.to_owned(), count)).collect(),
             ended: match tally.standing() {
                 MirrorStanding::Going => None,
@@ -83,7 +83,7 @@ impl ShadowFigures {
             version: plan.version.clone(),
             started: plan.started.clone(),
             state,
-            workload: format!("live traffic, {} of it mirrored", percent(plan.share)),
+            workload: format!("live traffic, {} of it mirrored", percent_text(plan.share)),
             took_s: (now() - self.began).as_secs(),
             ..CompareFacts::default()
         };
@@ -92,6 +92,6 @@ impl ShadowFigures {
 }
 
 /// `5 %`
-pub fn percent(share: f64) -> String {
+pub fn percent_text(share: f64) -> String {
     format!("{} %", (share * 1e5).round() / 1e3)
 }

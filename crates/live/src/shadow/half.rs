@@ -78,7 +78,7 @@ impl MemoryPermit {
     }
 
     #[cfg(test)]
-    pub(super) fn none() -> Self {
+    pub(super) fn empty() -> Self {
         Self(Arc::default(), 0)
     }
 }
@@ -101,7 +101,7 @@ impl HalfSender {
     }
 
     /// Answers of the candidate that were forgotten.
-    pub(super) fn lost(&self) -> u64 {
+    pub(super) fn lost_count(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
@@ -112,18 +112,18 @@ impl HalfSender {
     }
 
     /// The candidate will say nothing about this request.
-    pub(super) fn left(&self, number: u64) {
+    pub(super) fn candidate_skipped(&self, number: u64) {
         self.send(Some(Half::Left(number)));
     }
 
     /// The primary's answer is over.
-    pub(super) fn primary(&self, answer: Answered) {
+    pub(super) fn send_primary(&self, answer: Answered) {
         let permit = MemoryPermit::new(&answer.exchange, &self.held);
         self.send(permit.map(|permit| Half::Primary(Box::new(answer), permit)));
     }
 
     /// The candidate's answer is over, completed or not.
-    pub(super) fn candidate(&self, answer: CandidateAnswer) {
+    pub(super) fn send_candidate(&self, answer: CandidateAnswer) {
         let permit = MemoryPermit::new(&answer.exchange, &self.held);
         if !self.send(permit.map(|permit| Half::Candidate(Box::new(answer), permit))) {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -143,16 +143,23 @@ mod tests {
         let echo = || {
             let (api, model, max_tokens) = (Api::Chat, None, None);
             let exchange = exchange.clone();
-            sender.candidate(CandidateAnswer { number, arrived, api, model, max_tokens, exchange });
+            sender.send_candidate(CandidateAnswer {
+                number,
+                arrived,
+                api,
+                model,
+                max_tokens,
+                exchange,
+            });
         };
         echo();
-        assert_eq!(sender.lost(), 0);
+        assert_eq!(sender.lost_count(), 0);
         // From here on the queue is full: nothing is lost of requests that were not chosen.
-        sender.left(2);
+        sender.candidate_skipped(2);
         let (ending, exchange) = (Ending::Whole, exchange.clone());
-        sender.primary(Answered { number, arrived, ending, exchange, bytes: 0 });
-        assert_eq!(sender.lost(), 0);
+        sender.send_primary(Answered { number, arrived, ending, exchange, bytes: 0 });
+        assert_eq!(sender.lost_count(), 0);
         echo();
-        assert_eq!(sender.lost(), 1);
+        assert_eq!(sender.lost_count(), 1);
     }
 }

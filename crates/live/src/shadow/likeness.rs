@@ -3,7 +3,7 @@
 use goodput_model::Likeness;
 
 /// Compares two texts to the character.
-pub(super) fn from_texts(primary: &str, candidate: &str) -> Likeness {
+pub(super) fn compare_texts(primary: &str, candidate: &str) -> Likeness {
     let pairs = primary.chars().zip(candidate.chars());
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Likeness {
@@ -20,7 +20,7 @@ mod tests {
     #[test]
     fn characters_count_and_not_bytes() {
         let like = |one, other| {
-            let found = from_texts(one, other);
+            let found = compare_texts(one, other);
             (found.exact, found.prefix, found.lengths)
         };
         assert_eq!(like("größer", "größer"), (true, 6, [6, 6]));

@@ -140,11 +140,11 @@ impl Mirror {
         let shared = Arc::new(MirrorShared::new(settings, halves));
         let (intake, offered) = sync_channel(INTAKE);
         let (ready, queue) = tokio::sync::mpsc::channel(shared.settings.caps.queue.max(1));
-        let speak = run::speak(Arc::clone(&shared), queue)?;
+        let speak = run::spawn_sender(Arc::clone(&shared), queue)?;
         let own = Arc::clone(&shared);
         let choose = std::thread::Builder::new()
             .name("mirror-choose".to_owned())
-            .spawn(move || run::choose(&own, &offered, &ready))?;
+            .spawn(move || run::choose_requests(&own, &offered, &ready))?;
         let threads = Mutex::new(vec![choose, speak]);
         Ok(Self { shared, intake, threads })
     }
@@ -163,7 +163,7 @@ impl Mirror {
         if !settings.rules.allow_path(asked.head.uri.path()) {
             return false;
         }
-        let refusal = self.shared.closed().or_else(|| {
+        let refusal = self.shared.closed_reason().or_else(|| {
             let is_packed = asked.head.headers.contains_key(http::header::CONTENT_ENCODING);
             is_packed.then_some(Dropped::Unreadable)
         });
@@ -204,12 +204,12 @@ impl Mirror {
 
     /// Stops at once where requests are mirrored, and goes on where they are not; requests in flight are
     /// given up.
-    pub fn switch(&self) {
+    pub fn toggle(&self) {
         let is_off = !self.shared.tally.is_off.fetch_xor(true, Ordering::Relaxed);
         if is_off {
-            self.shared.wake.send_modify(|wake| *wake = wake.later());
+            self.shared.wake.send_modify(|wake| *wake = wake.next());
         } else {
-            self.shared.forgive();
+            self.shared.reset_breaker();
         }
     }
 
@@ -230,15 +230,15 @@ impl Mirror {
 }
 
 impl Witness for Mirror {
-    fn asked(&self, asked: ObservedRequest) {
+    fn request_seen(&self, asked: ObservedRequest) {
         let passed = u64::from(asked.api.is_some());
         self.shared.tally.passed.fetch_add(passed, Ordering::Relaxed);
         if !self.offer(&asked) {
-            self.shared.halves.left(asked.number);
+            self.shared.halves.candidate_skipped(asked.number);
         }
     }
 
-    fn answered(&self, answered: Answered) {
-        self.shared.halves.primary(answered);
+    fn answer_seen(&self, answered: Answered) {
+        self.shared.halves.send_primary(answered);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use goodput_model::{ErrorClass, Nanos};
-use goodput_wire::is_unjudged;
+use goodput_wire::is_unread_success;
 
 use super::half::{CandidateAnswer, Half, MemoryPermit};
 use super::mirror::Caps;
@@ -42,7 +42,7 @@ pub(super) struct Pairing {
 }
 
 /// Whether an answer was broken off by the client, or by our own end: that says nothing of the primary.
-fn is_broken_off(primary: &Answered) -> bool {
+fn was_broken_off(primary: &Answered) -> bool {
     let class = primary.exchange.failure.as_ref().map(|failure| failure.class);
     primary.ending == Ending::ClientGone || class == Some(ErrorClass::CutOff)
 }
@@ -64,19 +64,19 @@ impl Pairing {
     }
 
     /// Takes a half; returns the pair that it completes.
-    pub(super) fn hear(&mut self, half: Half, at: Nanos) -> Option<Both> {
+    pub(super) fn add_half(&mut self, half: Half, at: Nanos) -> Option<Both> {
         let Some(other) = self.waiting.remove(&half.number()) else {
-            self.wait(half, at);
+            self.queue_half(half, at);
             return None;
         };
         match (half, other) {
             (Half::Primary(primary, one), Half::Candidate(candidate, other))
             | (Half::Candidate(candidate, one), Half::Primary(primary, other)) => {
-                if is_broken_off(&primary) {
+                if was_broken_off(&primary) {
                     self.unpaired += 1;
                     return None;
                 }
-                if self.says_nothing(&primary, &candidate) {
+                if self.is_inconclusive(&primary, &candidate) {
                     self.unjudged += 1;
                     return None;
                 }
@@ -88,7 +88,7 @@ impl Pairing {
 
     /// Whether a pair would tell our limits and not the servers: an answer that was not looked into, or
     /// one of the candidate that we ended where the primary's went as far.
-    fn says_nothing(&self, primary: &Answered, candidate: &CandidateAnswer) -> bool {
+    fn is_inconclusive(&self, primary: &Answered, candidate: &CandidateAnswer) -> bool {
         let stamps = &primary.exchange.stamps;
         let (time, bytes) = self.limits;
         let is_beyond = match candidate.exchange.failure.as_ref().map(|failure| failure.class) {
@@ -96,16 +96,16 @@ impl Pairing {
             Some(ErrorClass::EventTooLarge) => primary.bytes > bytes,
             _ => false,
         };
-        is_beyond || is_unjudged(&primary.exchange) || is_unjudged(&candidate.exchange)
+        is_beyond || is_unread_success(&primary.exchange) || is_unread_success(&candidate.exchange)
     }
 
     /// Nothing more comes: what still waits for the primary's half has no pair.
-    pub(super) fn end(&mut self) {
+    pub(super) fn finish(&mut self) {
         let halves = self.waiting.drain().map(|(_, half)| half);
         self.unpaired += halves.filter(|half| matches!(half, Half::Candidate(..))).count() as u64;
     }
 
-    fn wait(&mut self, half: Half, at: Nanos) {
+    fn queue_half(&mut self, half: Half, at: Nanos) {
         let number = half.number();
         let (kind, patience) = match half {
             Half::Primary(..) => (0, self.patience),
@@ -117,7 +117,7 @@ impl Pairing {
     }
 
     /// Gives up what has waited too long.
-    pub(super) fn expire(&mut self, at: Nanos) {
+    pub(super) fn expire_old(&mut self, at: Nanos) {
         for kind in [0, 1] {
             while self.ends[kind].front().is_some_and(|(end, _)| *end <= at) {
                 self.give_up(kind);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn primary(number: u64, ending: Ending) -> Half {
-        Half::Primary(Box::new(answered(number, ending)), MemoryPermit::none())
+        Half::Primary(Box::new(answered(number, ending)), MemoryPermit::empty())
     }
 
     fn candidate(number: u64) -> Half {
@@ -182,7 +182,7 @@ mod tests {
     fn said(number: u64, exchange: Exchange) -> Half {
         let (arrived, api, model, max_tokens) = (Nanos::ZERO, Api::Chat, None, None);
         let one = CandidateAnswer { number, arrived, api, model, max_tokens, exchange };
-        Half::Candidate(Box::new(one), MemoryPermit::none())
+        Half::Candidate(Box::new(one), MemoryPermit::empty())
     }
 
     /// The primary's half waits for 100 ns.
@@ -203,8 +203,8 @@ mod tests {
             let stamps = Stamps { dispatched, ended, ..Stamps::default() };
             let exchange = Exchange { stamps, ..Exchange::default() };
             let one = Answered { exchange, bytes, ..answered(1, Ending::Whole) };
-            let _ = pairing.hear(Half::Primary(Box::new(one), MemoryPermit::none()), Nanos(1));
-            pairing.hear(said(1, failed(class)), Nanos(1)).is_some()
+            let _ = pairing.add_half(Half::Primary(Box::new(one), MemoryPermit::empty()), Nanos(1));
+            pairing.add_half(said(1, failed(class)), Nanos(1)).is_some()
         };
         let (late, large) = (ErrorClass::Timeout, ErrorClass::EventTooLarge);
         assert!(is_pair((49, 2_000), late) && !is_pair((50, 0), late));
@@ -217,9 +217,9 @@ mod tests {
     fn what_waits_at_the_end_has_no_pair() {
         let mut pairing = pairing();
         for word in [candidate(1), candidate(2), primary(3, Ending::Whole), Half::Left(4)] {
-            let _ = pairing.hear(word, Nanos(1));
+            let _ = pairing.add_half(word, Nanos(1));
         }
-        pairing.end();
+        pairing.finish();
         assert_eq!((pairing.len(), pairing.unpaired), (0, 2));
     }
 
@@ -227,11 +227,14 @@ mod tests {
     fn halves_find_each_other_in_either_order() {
         let mut pairing = pairing();
         let at = Nanos(1);
-        assert!(pairing.hear(primary(1, Ending::Whole), at).is_none());
-        assert!(pairing.hear(candidate(2), at).is_none());
-        let pair = pairing.hear(candidate(1), at).unwrap();
+        assert!(pairing.add_half(primary(1, Ending::Whole), at).is_none());
+        assert!(pairing.add_half(candidate(2), at).is_none());
+        let pair = pairing.add_half(candidate(1), at).unwrap();
         assert_eq!((pair.primary.number, pair.candidate.number), (1, 1));
-        assert!(pairing.hear(primary(2, Ending::Broken), at).is_some(), "a failure is an answer");
+        assert!(
+            pairing.add_half(primary(2, Ending::Broken), at).is_some(),
+            "a failure is an answer"
+        );
         assert_eq!((pairing.len(), pairing.unpaired), (0, 0));
     }
 
@@ -240,12 +243,12 @@ mod tests {
         let mut pairing = pairing();
         let at = Nanos(1);
         for word in [primary(1, Ending::Whole), Half::Left(1), Half::Left(2)] {
-            assert!(pairing.hear(word, at).is_none());
+            assert!(pairing.add_half(word, at).is_none());
         }
-        assert!(pairing.hear(primary(2, Ending::Whole), at).is_none());
+        assert!(pairing.add_half(primary(2, Ending::Whole), at).is_none());
         assert_eq!(pairing.len(), 0);
-        assert!(pairing.hear(primary(3, Ending::ClientGone), at).is_none());
-        assert!(pairing.hear(candidate(3), at).is_none());
+        assert!(pairing.add_half(primary(3, Ending::ClientGone), at).is_none());
+        assert!(pairing.add_half(candidate(3), at).is_none());
         assert_eq!((pairing.len(), pairing.unpaired), (0, 1));
     }
 
@@ -256,12 +259,12 @@ mod tests {
             let failure = Some(Failure { class, stage, message });
             let exchange = Exchange { failure, ..Exchange::default() };
             let one = Answered { exchange, ..answered(1, Ending::Broken) };
-            Half::Primary(Box::new(one), MemoryPermit::none())
+            Half::Primary(Box::new(one), MemoryPermit::empty())
         };
         let mut pairing = pairing();
         for (class, unpaired) in [(ErrorClass::CutOff, 1), (ErrorClass::Cut, 1)] {
-            let _ = pairing.hear(broken(class), Nanos(1));
-            let is_pair = pairing.hear(candidate(1), Nanos(1)).is_some();
+            let _ = pairing.add_half(broken(class), Nanos(1));
+            let is_pair = pairing.add_half(candidate(1), Nanos(1)).is_some();
             assert_eq!((is_pair, pairing.unpaired), (class == ErrorClass::Cut, unpaired));
         }
     }
@@ -269,14 +272,14 @@ mod tests {
     #[test]
     fn waiting_has_an_end() {
         let mut pairing = pairing();
-        let _ = pairing.hear(primary(1, Ending::Whole), Nanos(1));
-        let _ = pairing.hear(candidate(2), Nanos(1));
-        pairing.expire(Nanos(100));
+        let _ = pairing.add_half(primary(1, Ending::Whole), Nanos(1));
+        let _ = pairing.add_half(candidate(2), Nanos(1));
+        pairing.expire_old(Nanos(100));
         assert_eq!(pairing.len(), 2);
-        pairing.expire(Nanos(101));
+        pairing.expire_old(Nanos(101));
         assert_eq!((pairing.len(), pairing.unpaired), (1, 0));
-        assert!(pairing.hear(candidate(1), Nanos(102)).is_none(), "its pair is gone");
-        pairing.expire(LONG + Nanos(1000));
+        assert!(pairing.add_half(candidate(1), Nanos(102)).is_none(), "its pair is gone");
+        pairing.expire_old(LONG + Nanos(1000));
         assert_eq!((pairing.len(), pairing.unpaired), (0, 2));
     }
 
@@ -284,9 +287,9 @@ mod tests {
     fn however_many_wait_memory_is_bounded() {
         let mut pairing = pairing();
         for number in 0..25_000 {
-            let _ = pairing.hear(candidate(number), Nanos(number));
-            let _ = pairing.hear(primary(number + 1_000_000, Ending::Whole), Nanos(number));
-            pairing.expire(Nanos(0));
+            let _ = pairing.add_half(candidate(number), Nanos(number));
+            let _ = pairing.add_half(primary(number + 1_000_000, Ending::Whole), Nanos(number));
+            pairing.expire_old(Nanos(0));
         }
         assert_eq!(pairing.len(), MOST);
         assert!(pairing.ends.iter().all(|ends| ends.len() <= 2 * MOST + 1));

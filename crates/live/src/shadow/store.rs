@@ -75,13 +75,8 @@ impl PairCounts {
         self.ledger.add(pair);
     }
 
-    fn comparison(
-        &self,
-        plan: &ShadowPlan,
-        facts: CompareFacts,
-        shadow: &ShadowFacts,
-    ) -> Comparison {
-        self.ledger.comparison(facts, shadow, with_models(plan.sides.clone(), &self.models))
+    fn compare(&self, plan: &ShadowPlan, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
+        self.ledger.compare(facts, shadow, with_models(plan.sides.clone(), &self.models))
     }
 }
 
@@ -122,8 +117,8 @@ impl PairStore {
     }
 
     /// What the pairs so far say.
-    pub fn so_far(&self, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
-        self.counted.comparison(&self.plan, facts, shadow)
+    pub fn comparison_so_far(&self, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
+        self.counted.compare(&self.plan, facts, shadow)
     }
 
     /// Hands everything to the system. To be called a few times a second.
@@ -132,20 +127,20 @@ impl PairStore {
     }
 
     /// What the disk said when it last refused something.
-    pub fn error(&self) -> Option<&str> {
-        self.logs.error()
+    pub fn last_error(&self) -> Option<&str> {
+        self.logs.last_error()
     }
 
     /// Writes the figures so far, for readers, and for the report of a shadow that is killed. A
     /// full disk must not end it.
-    pub fn keep_so_far(&self, comparison: &Comparison) {
-        if let Some(news) = self.news(write(&self.folder, self.page, comparison)) {
+    pub fn write_so_far(&self, comparison: &Comparison) {
+        if let Some(news) = self.write_warning(write_results(&self.folder, self.page, comparison)) {
             self.observer.warn(&news);
         }
     }
 
     /// What to say of a summary that was written, or not: only what is new.
-    fn news(&self, written: Result<(), FolderError>) -> Option<String> {
+    fn write_warning(&self, written: Result<(), FolderError>) -> Option<String> {
         let was_refused = self.is_refused.replace(written.is_err());
         match written {
             Err(error) if !was_refused => Some(format!("warning: {error}")),
@@ -156,16 +151,16 @@ impl PairStore {
 
     /// Ends the logs, and says what all pairs say. Leaves `summary.json` and `report.txt`.
     pub fn finish(self, facts: CompareFacts, shadow: &ShadowFacts) -> Comparison {
-        let comparison = self.so_far(facts, shadow);
+        let comparison = self.comparison_so_far(facts, shadow);
         let Self { folder, logs, page, observer, .. } = self;
         let unwritten = logs.finish();
-        if let Some(error) = unwritten.error() {
+        if let Some(error) = unwritten.last_error() {
             observer.warn(&format!(
                 "warning: {} records could not be written: {error}",
-                unwritten.frames()
+                unwritten.unwritten_frames()
             ));
         }
-        if let Err(error) = write(&folder, page, &comparison) {
+        if let Err(error) = write_results(&folder, page, &comparison) {
             observer.warn(&format!("warning: {error}"));
         }
         comparison
@@ -173,7 +168,7 @@ impl PairStore {
 }
 
 /// Writes both though one of them cannot be.
-fn write(
+fn write_results(
     folder: &ShadowFolder,
     page: TextPage,
     comparison: &Comparison,
@@ -183,11 +178,11 @@ fn write(
 
 /// The numbers of a saved shadow, computed again from its logs; none if the folder holds none. Of
 /// one that was killed they are of the pairs that reached the disk.
-pub fn read(path: &Path) -> Option<Result<Comparison, FolderError>> {
+pub fn read_shadow(path: &Path) -> Option<Result<Comparison, FolderError>> {
     let folder = ShadowFolder::open(path)?;
     let read = || {
-        let plan: ShadowPlan = folder.asked()?;
-        let written: Option<Comparison> = folder.summary();
+        let plan: ShadowPlan = folder.read_asked()?;
+        let written: Option<Comparison> = folder.read_summary();
         let shadow = written.as_ref().and_then(|written| written.shadow.as_ref());
         let shadow = shadow.map(|shadow| shadow.facts.clone()).unwrap_or_default();
         let shadow = ShadowFacts { share: plan.share, ..shadow };
@@ -200,24 +195,24 @@ pub fn read(path: &Path) -> Option<Result<Comparison, FolderError>> {
             },
             |written| written.comparison,
         );
-        compared(&folder, &plan, facts, &shadow)
+        compare_pairs(&folder, &plan, facts, &shadow)
     };
     Some(read())
 }
 
 /// What the logs of a folder say.
-fn compared(
+fn compare_pairs(
     folder: &ShadowFolder,
     plan: &ShadowPlan,
     facts: CompareFacts,
     shadow: &ShadowFacts,
 ) -> Result<Comparison, FolderError> {
     let mut counted = PairCounts::new(plan);
-    let mut pairs = folder.pairs()?;
+    let mut pairs = folder.read_pairs()?;
     for (note, [primary, candidate]) in pairs.by_ref() {
         counted.add(&Pair { at: note.at, primary, candidate, likeness: note.likeness });
     }
-    let mut comparison = counted.comparison(plan, facts, shadow);
+    let mut comparison = counted.compare(plan, facts, shadow);
     if pairs.is_damaged() {
         let message = "a log in this folder is cut off or damaged: the figures leave out the pairs after that point";
         let caveat = Caveat::new(CaveatCode::RecordsLost, Severity::Warn, message);

@@ -176,7 +176,7 @@ fn a_candidate_that_floods_is_switched_off_and_stopped_at_once() {
         pause(Nanos::from_millis(200));
         let begin = now();
         if is_switched {
-            mirror.switch();
+            mirror.toggle();
             until(|| mirror.tally().in_flight() == 0);
         }
         mirror.drain(Duration::ZERO);

@@ -241,10 +241,10 @@ fn a_question_of_our_own_is_measured_like_one_that_passes() {
             };
             let chat = "/v1/chat/completions";
             let long = Duration::from_secs(20);
-            let first = backend.ask(question(chat, long)).await;
-            let second = backend.ask(question(chat, long)).await;
-            let refused = backend.ask(question("/v1/nothing/chat/completions", long)).await;
-            let late = backend.ask(question(chat, Duration::ZERO)).await;
+            let first = backend.send_own(question(chat, long)).await;
+            let second = backend.send_own(question(chat, long)).await;
+            let refused = backend.send_own(question("/v1/nothing/chat/completions", long)).await;
+            let late = backend.send_own(question(chat, Duration::ZERO)).await;
             assert_eq!(late.failure.unwrap().class, ErrorClass::Timeout);
             ([first, second], refused)
         });

@@ -22,11 +22,11 @@ pub struct Notes {
 }
 
 impl Witness for Notes {
-    fn asked(&self, asked: ObservedRequest) {
+    fn request_seen(&self, asked: ObservedRequest) {
         self.asked.lock().unwrap().push(asked);
     }
 
-    fn answered(&self, answered: Answered) {
+    fn answer_seen(&self, answered: Answered) {
         self.answered.lock().unwrap().push(answered);
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::chat::{self, Render};
-use super::fields::{ObjectFields, parse, wrong};
+use super::fields::{ObjectFields, parse_object, wrong_type_error};
 use super::refusal::ApiRefusal;
-use super::{hash, mix};
+use super::{hash_bytes, mix_bits};
 
 /// Choices of one request, over all its prompts: a short body must not ask for millions.
 const MOST_CHOICES: usize = 2048;
@@ -105,7 +105,7 @@ impl CheckedRequest {
         body: &[u8],
         rules: &RequestRules<'_>,
     ) -> Result<Self, ApiRefusal> {
-        let body = parse(body)?;
+        let body = parse_object(body)?;
         let fields = ObjectFields::new(&body);
         check_model(&fields, rules)?;
         let mut ask = Self {
@@ -149,7 +149,7 @@ impl CheckedRequest {
     }
 
     /// Tokens that fit behind the prompt of a choice.
-    pub(crate) fn room(&self, choice: u32) -> u32 {
+    pub(crate) fn tokens_left_for(&self, choice: u32) -> u32 {
         let prompt = self.prompt_of(choice).map_or(0, |prompt| prompt.len());
         self.max_model_len.saturating_sub(u32::try_from(prompt).unwrap_or(u32::MAX))
     }
@@ -157,13 +157,13 @@ impl CheckedRequest {
     /// What the words of an answer are a function of.
     pub(crate) fn answer_seed(&self, choice: u32) -> u64 {
         let prompt = self.prompt_of(choice).map_or(&[][..], |prompt| prompt);
-        let about = hash(prompt.iter().map(|id| u64::from(*id)));
+        let about = hash_bytes(prompt.iter().map(|id| u64::from(*id)));
         let drawn = match self.seed {
-            Some(seed) => mix(seed.cast_unsigned()),
+            Some(seed) => mix_bits(seed.cast_unsigned()),
             None if self.is_greedy => 0,
-            None => mix(!self.salt),
+            None => mix_bits(!self.salt),
         };
-        mix(about ^ drawn).wrapping_add(mix(u64::from(choice % self.n.max(1))))
+        mix_bits(about ^ drawn).wrapping_add(mix_bits(u64::from(choice % self.n.max(1))))
     }
 
     /// What chat and completions have in common.
@@ -178,10 +178,10 @@ impl CheckedRequest {
         self.min_tokens = u32::try_from(least).unwrap_or(u32::MAX);
         if self.limit.is_some_and(|limit| self.min_tokens > limit) {
             let message = format!("`min_tokens` {least} is more than `max_tokens`");
-            return Err(ApiRefusal::field("min_tokens", message));
+            return Err(ApiRefusal::bad_field("min_tokens", message));
         }
         self.ignore_eos = fields.flag("ignore_eos")?;
-        self.stop = stops(fields)?;
+        self.stop = read_stop_strings(fields)?;
         self.return_token_ids = fields.flag("return_token_ids")?;
         self.seed = fields.integer("seed", i64::MIN..=i64::MAX)?;
         self.is_greedy = check_numbers(fields)?;
@@ -189,7 +189,7 @@ impl CheckedRequest {
         if let Some(options) = fields.object("stream_options")? {
             if !self.stream {
                 let message = "`stream_options` needs `stream` to be true";
-                return Err(ApiRefusal::field("stream_options", message));
+                return Err(ApiRefusal::bad_field("stream_options", message));
             }
             self.include_usage = options.flag("include_usage")?;
             let is_continuous = options.flag("continuous_usage_stats")?;
@@ -208,7 +208,7 @@ impl CheckedRequest {
             self.logprobs = Some(top.unwrap_or(0) as u8);
         } else if top.unwrap_or(0) > 0 {
             let message = "`top_logprobs` needs `logprobs` to be true";
-            return Err(ApiRefusal::field("top_logprobs", message));
+            return Err(ApiRefusal::bad_field("top_logprobs", message));
         }
         if fields.text("reasoning_effort")? == Some("none") {
             self.thinking = false;
@@ -222,11 +222,11 @@ impl CheckedRequest {
         self.read_tools(fields, tools)?;
         let messages = fields
             .list("messages")?
-            .ok_or_else(|| ApiRefusal::field("messages", "`messages` is missing"))?;
+            .ok_or_else(|| ApiRefusal::bad_field("messages", "`messages` is missing"))?;
         let mut render = Render::new(rules.image_tokens, rules.max_model_len as usize);
-        render.tools(tools);
-        render.messages(messages)?;
-        render.answer_begins();
+        render.add_tools(tools);
+        render.add_messages(messages)?;
+        render.add_answer_header();
         self.media_tokens = render.media_tokens;
         self.prompts.push(render.ids.into());
         Ok(())
@@ -238,14 +238,14 @@ impl CheckedRequest {
             let Some(name) = name else {
                 let field = format!("tools[{at}].function.name");
                 let message = format!("`{field}` is missing or not a string");
-                return Err(ApiRefusal::field(field, message));
+                return Err(ApiRefusal::bad_field(field, message));
             };
             self.tools.push(name.to_owned());
         }
         self.tool_choice = match fields.get("tool_choice") {
             None if tools.is_empty() => ToolChoice::Never,
             None => ToolChoice::Auto,
-            Some(choice) => tool_choice(choice, &self.tools)?,
+            Some(choice) => read_tool_choice(choice, &self.tools)?,
         };
         Ok(())
     }
@@ -264,7 +264,7 @@ impl CheckedRequest {
             Some("base64") => true,
             Some(other) => {
                 let message = format!("`encoding_format` is `{other}`; it must be float or base64");
-                return Err(ApiRefusal::field("encoding_format", message));
+                return Err(ApiRefusal::bad_field("encoding_format", message));
             }
         };
         self.read_prompts("input", fields)?;
@@ -276,7 +276,7 @@ impl CheckedRequest {
         let dimensions = self.dimensions.unwrap_or(0) as usize;
         if dimensions * self.prompts.len() > MOST_NUMBERS {
             let message = format!("`dimensions` asks for more than {MOST_NUMBERS} numbers at once");
-            return Err(ApiRefusal::field("dimensions", message));
+            return Err(ApiRefusal::bad_field("dimensions", message));
         }
         Ok(self)
     }
@@ -288,11 +288,11 @@ impl CheckedRequest {
     ) -> Result<(), ApiRefusal> {
         let value = fields
             .get(name)
-            .ok_or_else(|| ApiRefusal::field(name, format!("`{name}` is missing")))?;
-        let prompts = chat::prompts(name, value)?;
+            .ok_or_else(|| ApiRefusal::bad_field(name, format!("`{name}` is missing")))?;
+        let prompts = chat::parse_prompts(name, value)?;
         if prompts.len().saturating_mul(self.n as usize) > MOST_CHOICES {
             let message = format!("`{name}` asks for more than {MOST_CHOICES} answers at once");
-            return Err(ApiRefusal::field(name, message));
+            return Err(ApiRefusal::bad_field(name, message));
         }
         self.prompts = prompts.into_iter().map(Arc::from).collect();
         Ok(())
@@ -333,7 +333,7 @@ impl CheckedRequest {
         let message = format!(
             "the request asks for {choices} times {each} tokens (`{name}`) with {alternatives} alternatives to each; together they must be at most {MOST_TOKENS}"
         );
-        Err(ApiRefusal::field(name, message))
+        Err(ApiRefusal::bad_field(name, message))
     }
 
     fn prompt_too_long(&self, field: &'static str, length: usize) -> ApiRefusal {
@@ -364,30 +364,32 @@ pub(super) fn check_model(
     }
 }
 
-fn stops(fields: &ObjectFields<'_>) -> Result<Vec<String>, ApiRefusal> {
+fn read_stop_strings(fields: &ObjectFields<'_>) -> Result<Vec<String>, ApiRefusal> {
     let stops = match fields.get("stop") {
         None => Vec::new(),
         Some(Value::String(stop)) => vec![stop.clone()],
         Some(Value::Array(stops)) => {
             let text = |stop: &Value| stop.as_str().map(str::to_owned);
             stops.iter().map(text).collect::<Option<_>>().ok_or_else(|| {
-                ApiRefusal::field("stop", "`stop` must be a string or a list of strings")
+                ApiRefusal::bad_field("stop", "`stop` must be a string or a list of strings")
             })?
         }
-        Some(other) => return Err(wrong("stop", "a string or a list of strings", other)),
+        Some(other) => {
+            return Err(wrong_type_error("stop", "a string or a list of strings", other));
+        }
     };
     if stops.len() > MOST_STOPS {
         let message = format!("`stop` has {} strings; at most {MOST_STOPS} fit", stops.len());
-        return Err(ApiRefusal::field("stop", message));
+        return Err(ApiRefusal::bad_field("stop", message));
     }
     if stops.iter().any(String::is_empty) {
-        return Err(ApiRefusal::field("stop", "`stop` must not hold an empty string"));
+        return Err(ApiRefusal::bad_field("stop", "`stop` must not hold an empty string"));
     }
     Ok(stops)
 }
 
-fn tool_choice(choice: &Value, tools: &[String]) -> Result<ToolChoice, ApiRefusal> {
-    let refuse = |message: String| ApiRefusal::field("tool_choice", message);
+fn read_tool_choice(choice: &Value, tools: &[String]) -> Result<ToolChoice, ApiRefusal> {
+    let refuse = |message: String| ApiRefusal::bad_field("tool_choice", message);
     let chosen = match choice {
         Value::String(word) => match word.as_str() {
             "none" => return Ok(ToolChoice::Never),
@@ -409,7 +411,7 @@ fn tool_choice(choice: &Value, tools: &[String]) -> Result<ToolChoice, ApiRefusa
             })?;
             ToolChoice::Named(name.to_owned())
         }
-        other => return Err(wrong("tool_choice", "a string or an object", other)),
+        other => return Err(wrong_type_error("tool_choice", "a string or an object", other)),
     };
     if tools.is_empty() {
         return Err(refuse("`tool_choice` asks for a call, but there are no `tools`".to_owned()));

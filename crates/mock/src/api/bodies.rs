@@ -4,45 +4,48 @@ use goodput_sim::{EngineProfile, Precision, Profile};
 use serde_json::{Value, json};
 
 use super::ask::{RequestRules, check_model};
-use super::chat::{Render, ids, of_text};
-use super::fields::{ObjectFields, parse, wrong};
-use super::parts::{EventHead, list, numbers, push, quoted};
+use super::chat::{Render, parse_token_ids, tokens_of_text};
+use super::fields::{ObjectFields, parse_object, wrong_type_error};
+use super::parts::{EventHead, push_formatted, push_list, push_numbers, push_quoted};
 use super::refusal::ApiRefusal;
-use super::tokenizer::decode;
+use super::tokenizer::decode_tokens;
 
 /// A prompt that is only counted may be longer than the model's context, within reason.
 const MOST_TOKENS: usize = 1 << 22;
 
 /// `/tokenize`: the tokens of a prompt or of messages.
-pub(crate) fn tokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>, ApiRefusal> {
-    let body = parse(body)?;
+pub(crate) fn tokenize_response(
+    body: &[u8],
+    rules: &RequestRules<'_>,
+) -> Result<Vec<u8>, ApiRefusal> {
+    let body = parse_object(body)?;
     let fields = ObjectFields::new(&body);
     check_model(&fields, rules)?;
     let tokens = if let Some(messages) = fields.list("messages")? {
         let mut render = Render::new(rules.image_tokens, MOST_TOKENS);
-        render.tools(fields.list("tools")?.unwrap_or_default());
-        render.messages(messages)?;
+        render.add_tools(fields.list("tools")?.unwrap_or_default());
+        render.add_messages(messages)?;
         if fields.boolean("add_generation_prompt")?.unwrap_or(true) {
-            render.answer_begins();
+            render.add_answer_header();
         }
         render.ids
     } else {
         let prompt = fields
             .text("prompt")?
-            .ok_or_else(|| ApiRefusal::field("prompt", "give either `prompt` or `messages`"))?;
-        of_text(prompt, fields.boolean("add_special_tokens")?.unwrap_or(true))
+            .ok_or_else(|| ApiRefusal::bad_field("prompt", "give either `prompt` or `messages`"))?;
+        tokens_of_text(prompt, fields.boolean("add_special_tokens")?.unwrap_or(true))
     };
     if tokens.len() > MOST_TOKENS {
         let message = format!("there are {} tokens; at most {MOST_TOKENS} fit", tokens.len());
-        return Err(ApiRefusal::bad(message));
+        return Err(ApiRefusal::bad_request(message));
     }
     let mut out = Vec::with_capacity(64 + tokens.len() * 11);
     let (count, most) = (tokens.len(), rules.max_model_len);
-    push(&mut out, format_args!(r#"{{"count":{count},"max_model_len":{most},"tokens":"#));
-    numbers(&mut out, tokens.iter().copied());
+    push_formatted(&mut out, format_args!(r#"{{"count":{count},"max_model_len":{most},"tokens":"#));
+    push_numbers(&mut out, tokens.iter().copied());
     out.extend_from_slice(br#","token_strs":"#);
     if fields.flag("return_token_strs")? {
-        list(&mut out, &tokens, |out, id| quoted(out, &decode(&[*id])));
+        push_list(&mut out, &tokens, |out, id| push_quoted(out, &decode_tokens(&[*id])));
     } else {
         out.extend_from_slice(b"null");
     }
@@ -51,48 +54,51 @@ pub(crate) fn tokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>,
 }
 
 /// `/detokenize`: the text of tokens.
-pub(crate) fn detokenize(body: &[u8], rules: &RequestRules<'_>) -> Result<Vec<u8>, ApiRefusal> {
-    let body = parse(body)?;
+pub(crate) fn detokenize_response(
+    body: &[u8],
+    rules: &RequestRules<'_>,
+) -> Result<Vec<u8>, ApiRefusal> {
+    let body = parse_object(body)?;
     let fields = ObjectFields::new(&body);
     check_model(&fields, rules)?;
     let tokens = match fields.get("tokens") {
-        None => return Err(ApiRefusal::field("tokens", "`tokens` is missing")),
+        None => return Err(ApiRefusal::bad_field("tokens", "`tokens` is missing")),
         Some(Value::Array(tokens)) if tokens.is_empty() => Vec::new(),
-        Some(Value::Array(tokens)) => ids("tokens", tokens)?,
-        Some(other) => return Err(wrong("tokens", "a list of token IDs", other)),
+        Some(Value::Array(tokens)) => parse_token_ids("tokens", tokens)?,
+        Some(other) => return Err(wrong_type_error("tokens", "a list of token IDs", other)),
     };
     let mut out = br#"{"prompt":"#.to_vec();
-    quoted(&mut out, &decode(&tokens));
+    push_quoted(&mut out, &decode_tokens(&tokens));
     out.push(b'}');
     Ok(out)
 }
 
 /// `/v1/models`: the model, then its adapters.
-pub(crate) fn models(head: &EventHead<'_>, rules: &RequestRules<'_>) -> Vec<u8> {
+pub(crate) fn models_response(head: &EventHead<'_>, rules: &RequestRules<'_>) -> Vec<u8> {
     let (created, length) = (head.created, rules.max_model_len);
     let mut out = br#"{"object":"list","data":["#.to_vec();
     let adapters = rules.loras.iter().map(|lora| (lora.as_str(), Some(rules.model)));
     for (place, (name, parent)) in [(rules.model, None)].into_iter().chain(adapters).enumerate() {
         out.extend_from_slice(if place == 0 { br#"{"id":"# } else { br#",{"id":"# });
-        quoted(&mut out, name);
-        push(
+        push_quoted(&mut out, name);
+        push_formatted(
             &mut out,
             format_args!(r#","object":"model","created":{created},"owned_by":"goodput","root":"#),
         );
-        quoted(&mut out, name);
+        push_quoted(&mut out, name);
         out.extend_from_slice(br#","parent":"#);
         match parent {
-            Some(parent) => quoted(&mut out, parent),
+            Some(parent) => push_quoted(&mut out, parent),
             None => out.extend_from_slice(b"null"),
         }
-        push(&mut out, format_args!(r#","max_model_len":{length}}}"#));
+        push_formatted(&mut out, format_args!(r#","max_model_len":{length}}}"#));
     }
     out.extend_from_slice(b"]}");
     out
 }
 
 /// `/server_info`: what decides the engine's speed, under the names that vLLM has for it.
-pub(crate) fn server_info(profile: &Profile) -> Vec<u8> {
+pub(crate) fn server_info_response(profile: &Profile) -> Vec<u8> {
     let mut all = vec![
         ("engine", Some(json!("goodput mock"))),
         ("version", Some(json!(env!("CARGO_PKG_VERSION")))),
@@ -124,6 +130,6 @@ pub(crate) fn server_info(profile: &Profile) -> Vec<u8> {
 }
 
 /// `/version`.
-pub(crate) fn version() -> Vec<u8> {
+pub(crate) fn version_response() -> Vec<u8> {
     concat!("{\"version\":\"", env!("CARGO_PKG_VERSION"), "\"}").as_bytes().to_vec()
 }

@@ -8,18 +8,19 @@ use serde_json::{Map, Value};
 use super::refusal::ApiRefusal;
 
 /// The object of a body.
-pub(crate) fn parse(body: &[u8]) -> Result<Map<String, Value>, ApiRefusal> {
+pub(crate) fn parse_object(body: &[u8]) -> Result<Map<String, Value>, ApiRefusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
-        Ok(other) => {
-            Err(ApiRefusal::bad(format!("the body must be a JSON object, not {}", kind(&other))))
-        }
-        Err(error) => Err(ApiRefusal::bad(format!("the body is not valid JSON: {error}"))),
+        Ok(other) => Err(ApiRefusal::bad_request(format!(
+            "the body must be a JSON object, not {}",
+            type_name(&other)
+        ))),
+        Err(error) => Err(ApiRefusal::bad_request(format!("the body is not valid JSON: {error}"))),
     }
 }
 
 /// What a value is, for messages.
-pub(crate) fn kind(value: &Value) -> &'static str {
+pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -31,10 +32,14 @@ pub(crate) fn kind(value: &Value) -> &'static str {
 }
 
 /// A refusal for a field of the wrong type.
-pub(crate) fn wrong(name: impl Into<Cow<'static, str>>, wanted: &str, value: &Value) -> ApiRefusal {
+pub(crate) fn wrong_type_error(
+    name: impl Into<Cow<'static, str>>,
+    wanted: &str,
+    value: &Value,
+) -> ApiRefusal {
     let name = name.into();
-    let message = format!("`{name}` must be {wanted}, not {}", kind(value));
-    ApiRefusal::field(name, message)
+    let message = format!("`{name}` must be {wanted}, not {}", type_name(value));
+    ApiRefusal::bad_field(name, message)
 }
 
 /// The fields of an object, with the name of the object for messages.
@@ -53,15 +58,15 @@ impl<'a> ObjectFields<'a> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    fn full(&self, name: &'static str) -> Cow<'static, str> {
+    fn full_name(&self, name: &'static str) -> Cow<'static, str> {
         match self.within {
             Some(outer) => Cow::Owned(format!("{outer}.{name}")),
             None => Cow::Borrowed(name),
         }
     }
 
-    fn wrong(&self, name: &'static str, wanted: &str, value: &Value) -> ApiRefusal {
-        wrong(self.full(name), wanted, value)
+    fn wrong_type(&self, name: &'static str, wanted: &str, value: &Value) -> ApiRefusal {
+        wrong_type_error(self.full_name(name), wanted, value)
     }
 
     pub(crate) fn flag(&self, name: &'static str) -> Result<bool, ApiRefusal> {
@@ -72,7 +77,7 @@ impl<'a> ObjectFields<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
-            Some(other) => Err(self.wrong(name, "true or false", other)),
+            Some(other) => Err(self.wrong_type(name, "true or false", other)),
         }
     }
 
@@ -80,7 +85,7 @@ impl<'a> ObjectFields<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(value)) => Ok(Some(value)),
-            Some(other) => Err(self.wrong(name, "a string", other)),
+            Some(other) => Err(self.wrong_type(name, "a string", other)),
         }
     }
 
@@ -88,7 +93,7 @@ impl<'a> ObjectFields<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Array(value)) => Ok(Some(value)),
-            Some(other) => Err(self.wrong(name, "a list", other)),
+            Some(other) => Err(self.wrong_type(name, "a list", other)),
         }
     }
 
@@ -96,7 +101,7 @@ impl<'a> ObjectFields<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Object(map)) => Ok(Some(Self { map, within: Some(name) })),
-            Some(other) => Err(self.wrong(name, "an object", other)),
+            Some(other) => Err(self.wrong_type(name, "an object", other)),
         }
     }
 
@@ -108,12 +113,12 @@ impl<'a> ObjectFields<'a> {
     ) -> Result<Option<i64>, ApiRefusal> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let Value::Number(number) = value else {
-            return Err(self.wrong(name, "an integer", value));
+            return Err(self.wrong_type(name, "an integer", value));
         };
-        match whole(number) {
+        match whole_number(number) {
             Some(value) if range.contains(&value) => Ok(Some(value)),
-            Some(_) => Err(self.outside(name, &bounds(&range), value)),
-            None => Err(self.outside(name, "a 64-bit integer", value)),
+            Some(_) => Err(self.out_of_range(name, &range_text(&range), value)),
+            None => Err(self.out_of_range(name, "a 64-bit integer", value)),
         }
     }
 
@@ -127,19 +132,19 @@ impl<'a> ObjectFields<'a> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match value.as_f64() {
             Some(number) if fits(number) => Ok(Some(number)),
-            Some(_) => Err(self.outside(name, rule, value)),
-            None => Err(self.wrong(name, "a number", value)),
+            Some(_) => Err(self.out_of_range(name, rule, value)),
+            None => Err(self.wrong_type(name, "a number", value)),
         }
     }
 
-    fn outside(&self, name: &'static str, wanted: &str, value: &Value) -> ApiRefusal {
-        let name = self.full(name);
+    fn out_of_range(&self, name: &'static str, wanted: &str, value: &Value) -> ApiRefusal {
+        let name = self.full_name(name);
         let message = format!("`{name}` must be {wanted}; it is {value}");
-        ApiRefusal::field(name, message)
+        ApiRefusal::bad_field(name, message)
     }
 }
 
-fn bounds(range: &RangeInclusive<i64>) -> String {
+fn range_text(range: &RangeInclusive<i64>) -> String {
     match (*range.start(), *range.end()) {
         (low, i64::MAX) => format!("at least {low}"),
         (low, high) => format!("from {low} to {high}"),
@@ -147,7 +152,7 @@ fn bounds(range: &RangeInclusive<i64>) -> String {
 }
 
 /// The value of a number without a fraction; nothing for those that 64 bits cannot hold.
-fn whole(number: &serde_json::Number) -> Option<i64> {
+fn whole_number(number: &serde_json::Number) -> Option<i64> {
     const EXACT: f64 = (1u64 << 53) as f64;
     number.as_i64().or_else(|| {
         let value = number.as_f64()?;

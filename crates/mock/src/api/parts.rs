@@ -23,40 +23,40 @@ pub(crate) struct EventHead<'a> {
 
 impl EventHead<'_> {
     /// From the brace to `"model"`.
-    pub(crate) fn push(&self, out: &mut Vec<u8>, kind: AnswerKind, is_stream: bool) {
+    pub(crate) fn push_head(&self, out: &mut Vec<u8>, kind: AnswerKind, is_stream: bool) {
         let (prefix, object) = match (kind, is_stream) {
             (AnswerKind::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
             (AnswerKind::Chat, false) => ("chatcmpl", "chat.completion"),
             (AnswerKind::Completion, _) => ("cmpl", "text_completion"),
             (AnswerKind::Embedding, _) => ("embd", "list"),
         };
-        push(
+        push_formatted(
             out,
             format_args!(
                 r#"{{"id":"{prefix}-{:016x}","object":"{object}","created":{},"model":"#,
                 self.id, self.created
             ),
         );
-        quoted(out, self.model);
+        push_quoted(out, self.model);
     }
 }
 
 /// Appends formatted text.
-pub(crate) fn push(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+pub(crate) fn push_formatted(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
     // Writing to a vector cannot fail.
     let _ = out.write_fmt(text);
 }
 
 /// Appends a JSON string, quotes included.
-pub(crate) fn quoted(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn push_quoted(out: &mut Vec<u8>, text: &str) {
     // Writing a string to a vector cannot fail.
     let _ = serde_json::to_writer(out, text);
 }
 
 /// Appends a JSON string without its quotes.
-pub(crate) fn escaped(out: &mut Vec<u8>, text: &str) {
+pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &str) {
     let start = out.len();
-    quoted(out, text);
+    push_quoted(out, text);
     out.pop();
     if start < out.len() {
         out.remove(start);
@@ -64,12 +64,12 @@ pub(crate) fn escaped(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Appends a list of numbers.
-pub(crate) fn numbers(out: &mut Vec<u8>, ids: impl IntoIterator<Item = u32>) {
-    list(out, ids, |out, id| push(out, format_args!("{id}")));
+pub(crate) fn push_numbers(out: &mut Vec<u8>, ids: impl IntoIterator<Item = u32>) {
+    push_list(out, ids, |out, id| push_formatted(out, format_args!("{id}")));
 }
 
 /// Appends a list.
-pub(crate) fn list<T>(
+pub(crate) fn push_list<T>(
     out: &mut Vec<u8>,
     items: impl IntoIterator<Item = T>,
     mut item: impl FnMut(&mut Vec<u8>, T),
@@ -98,7 +98,7 @@ pub(crate) struct AnswerUsage {
 
 impl AnswerUsage {
     /// The counts of a tokenizer that makes this many tokens of one of ours.
-    pub(crate) fn times(self, factor: f64) -> Self {
+    pub(crate) fn scaled_by(self, factor: f64) -> Self {
         let times = |count: f64| (count * factor).round();
         let few = |count: u32| times(f64::from(count)) as u32;
         let many = |count: u64| times(count as f64) as u64;
@@ -112,10 +112,10 @@ impl AnswerUsage {
     }
 
     /// Appends `,"usage":{…}`.
-    pub(crate) fn push(self, out: &mut Vec<u8>, quirks: &Quirks) {
+    pub(crate) fn push_usage(self, out: &mut Vec<u8>, quirks: &Quirks) {
         let right = self.completion;
         let completion = if quirks.wrong_usage { right * 2 + 7 } else { right };
-        push(
+        push_formatted(
             out,
             format_args!(
                 r#","usage":{{"prompt_tokens":{},"total_tokens":{},"completion_tokens":{completion},"prompt_tokens_details":{{"cached_tokens":{}"#,
@@ -125,20 +125,20 @@ impl AnswerUsage {
             ),
         );
         if self.media > 0 {
-            push(out, format_args!(r#","image_tokens":{}"#, self.media));
+            push_formatted(out, format_args!(r#","image_tokens":{}"#, self.media));
         }
         out.push(b'}');
         if let Some(reasoning) = self.reasoning {
             let details = r#","completion_tokens_details":{"reasoning_tokens":"#;
-            push(out, format_args!("{details}{reasoning}}}"));
+            push_formatted(out, format_args!("{details}{reasoning}}}"));
         }
         out.push(b'}');
     }
 }
 
 /// The logarithm of a word's probability: the chosen one is likely, each next one less so.
-fn logprob(plan: &AnswerPlan, index: u32, rank: u8) -> f64 {
-    let drawn = super::mix(plan.seed ^ (u64::from(index) << 8)) & 0xffff;
+fn word_logprob(plan: &AnswerPlan, index: u32, rank: u8) -> f64 {
+    let drawn = super::mix_bits(plan.seed ^ (u64::from(index) << 8)) & 0xffff;
     -0.01 - drawn as f64 / 65_536.0 - f64::from(rank) * 0.75
 }
 
@@ -154,24 +154,24 @@ impl TokenSpan {
         Self { from, to }
     }
 
-    pub(crate) fn indexes(self) -> Range<u32> {
+    pub(crate) fn index_range(self) -> Range<u32> {
         self.from..self.to
     }
 }
 
 /// Appends the logprobs of tokens as chat answers have them.
-pub(crate) fn chat_logprobs(out: &mut Vec<u8>, plan: &AnswerPlan, tokens: TokenSpan, top: u8) {
+pub(crate) fn push_chat_logprobs(out: &mut Vec<u8>, plan: &AnswerPlan, tokens: TokenSpan, top: u8) {
     let entry = |out: &mut Vec<u8>, index: u32, rank: u8| {
-        let word = plan.alternative(index, rank);
-        let value = logprob(plan, index, rank);
-        push(out, format_args!(r#"{{"token":"{word}","logprob":{value:.6},"bytes":"#));
-        numbers(out, word.bytes().map(u32::from));
+        let word = plan.alternative_text(index, rank);
+        let value = word_logprob(plan, index, rank);
+        push_formatted(out, format_args!(r#"{{"token":"{word}","logprob":{value:.6},"bytes":"#));
+        push_numbers(out, word.bytes().map(u32::from));
     };
     out.extend_from_slice(br#"{"content":"#);
-    list(out, tokens.indexes(), |out, index| {
+    push_list(out, tokens.index_range(), |out, index| {
         entry(out, index, 0);
         out.extend_from_slice(br#","top_logprobs":"#);
-        list(out, 0..top, |out, rank| {
+        push_list(out, 0..top, |out, rank| {
             entry(out, index, rank);
             out.push(b'}');
         });
@@ -202,50 +202,55 @@ pub(crate) struct CompletionLogprobs<'a> {
 
 /// Appends the logprobs of tokens as completions have them, after those of the prompt where it
 /// is echoed.
-pub(crate) fn completion_logprobs(
+pub(crate) fn push_completion_logprobs(
     out: &mut Vec<u8>,
     plan: &AnswerPlan,
     asked: &CompletionLogprobs<'_>,
 ) {
     let CompletionLogprobs { echo, tokens, top, offset } = *asked;
     let mut scored = Vec::new();
-    for (at, id) in without_start(echo).iter().enumerate() {
+    for (at, id) in without_start_token(echo).iter().enumerate() {
         let index = at as u32;
-        let score = (at > 0).then(|| logprob(plan, index, 1));
-        let text = tokenizer::decode(&[*id]);
-        scored.push(Scored { text, characters: characters(&[*id]), score, others: Vec::new() });
-    }
-    for index in tokens.indexes() {
-        let other = |rank| (plan.alternative(index, rank), logprob(plan, index, rank));
+        let score = (at > 0).then(|| word_logprob(plan, index, 1));
+        let text = tokenizer::decode_tokens(&[*id]);
         scored.push(Scored {
-            text: plan.piece(index).to_owned(),
-            characters: plan.piece(index).chars().count(),
-            score: Some(logprob(plan, index, 0)),
+            text,
+            characters: count_characters(&[*id]),
+            score,
+            others: Vec::new(),
+        });
+    }
+    for index in tokens.index_range() {
+        let other = |rank| (plan.alternative_text(index, rank), word_logprob(plan, index, rank));
+        scored.push(Scored {
+            text: plan.token_text(index).to_owned(),
+            characters: plan.token_text(index).chars().count(),
+            score: Some(word_logprob(plan, index, 0)),
             others: (0..top).map(other).collect(),
         });
     }
     let mut at = offset;
     out.extend_from_slice(br#"{"text_offset":"#);
-    list(out, &scored, |out, token| {
-        push(out, format_args!("{at}"));
+    push_list(out, &scored, |out, token| {
+        push_formatted(out, format_args!("{at}"));
         at += token.characters;
     });
     out.extend_from_slice(br#","token_logprobs":"#);
-    list(out, &scored, |out, token| match token.score {
-        Some(score) => push(out, format_args!("{score:.6}")),
+    push_list(out, &scored, |out, token| match token.score {
+        Some(score) => push_formatted(out, format_args!("{score:.6}")),
         None => out.extend_from_slice(b"null"),
     });
     out.extend_from_slice(br#","tokens":"#);
-    list(out, &scored, |out, token| quoted(out, &token.text));
+    push_list(out, &scored, |out, token| push_quoted(out, &token.text));
     out.extend_from_slice(br#","top_logprobs":"#);
-    list(out, &scored, |out, token| {
+    push_list(out, &scored, |out, token| {
         if token.score.is_none() {
             return out.extend_from_slice(b"null");
         }
         out.push(b'{');
         for (at, (word, score)) in token.others.iter().enumerate() {
             let comma = if at > 0 { "," } else { "" };
-            push(out, format_args!(r#"{comma}"{word}":{score:.6}"#));
+            push_formatted(out, format_args!(r#"{comma}"{word}":{score:.6}"#));
         }
         out.push(b'}');
     });
@@ -253,18 +258,18 @@ pub(crate) fn completion_logprobs(
 }
 
 /// Characters that begin in these tokens; a token may be the middle of one.
-pub(crate) fn characters(ids: &[u32]) -> usize {
+pub(crate) fn count_characters(ids: &[u32]) -> usize {
     let begins = |byte: &&u8| **byte & 0xc0 != 0x80;
     let count = |piece: tokenizer::TokenBytes| piece.as_bytes().iter().filter(begins).count();
-    ids.iter().filter_map(|id| tokenizer::piece(*id)).map(count).sum()
+    ids.iter().filter_map(|id| tokenizer::token_bytes(*id)).map(count).sum()
 }
 
 /// A prompt as it is echoed: without the token that texts begin with.
-pub(crate) fn without_start(prompt: &[u32]) -> &[u32] {
+pub(crate) fn without_start_token(prompt: &[u32]) -> &[u32] {
     prompt.strip_prefix(&[BOS]).unwrap_or(prompt)
 }
 
 /// The id of the one tool call of an answer.
 pub(crate) fn push_call_id(out: &mut Vec<u8>, plan: &AnswerPlan) {
-    push(out, format_args!("call_{:016x}", super::mix(plan.seed ^ 0x7003)));
+    push_formatted(out, format_args!("call_{:016x}", super::mix_bits(plan.seed ^ 0x7003)));
 }

@@ -1,7 +1,7 @@
 //! What one answer will be, known before its first token.
 
 use super::ask::{AnswerKind, CheckedRequest, ToolChoice};
-use super::mix;
+use super::mix_bits;
 use super::text;
 use crate::faults::Quirks;
 
@@ -70,29 +70,29 @@ pub(crate) struct AnswerPlan {
 
 impl AnswerPlan {
     /// The text of a token.
-    pub(crate) fn piece(&self, index: u32) -> &'static str {
+    pub(crate) fn token_text(&self, index: u32) -> &'static str {
         if self.is_accented {
-            text::accented_text_of(self.seed, index)
+            text::accented_text_at(self.seed, index)
         } else {
-            text::text_of(self.seed, index)
+            text::text_at(self.seed, index)
         }
     }
 
     /// The id of a token.
-    pub(crate) fn token(&self, index: u32) -> u32 {
-        text::token_of(self.seed, index)
+    pub(crate) fn token_id(&self, index: u32) -> u32 {
+        text::token_at(self.seed, index)
     }
 
     /// A word that might have come in place of a token; rank 0 is the one that did.
-    pub(crate) fn alternative(&self, index: u32, rank: u8) -> &'static str {
+    pub(crate) fn alternative_text(&self, index: u32, rank: u8) -> &'static str {
         // An odd step visits every word once before it repeats.
-        let step = (mix(self.seed ^ u64::from(index)) | 1) as u8;
-        let choice = text::choice_of(self.seed, index).wrapping_add(rank.wrapping_mul(step));
-        if self.is_accented { text::accented_word(choice) } else { text::word(choice) }
+        let step = (mix_bits(self.seed ^ u64::from(index)) | 1) as u8;
+        let choice = text::word_index_at(self.seed, index).wrapping_add(rank.wrapping_mul(step));
+        if self.is_accented { text::accented_word_at(choice) } else { text::word_at(choice) }
     }
 
     /// The text of tokens that are content, up to the cut; `offset` bytes of it came before.
-    pub(crate) fn content(
+    pub(crate) fn content_texts(
         &self,
         from: u32,
         to: u32,
@@ -100,7 +100,7 @@ impl AnswerPlan {
     ) -> impl Iterator<Item = &'static str> {
         let mut left = self.cut.map_or(usize::MAX, |cut| cut.saturating_sub(offset));
         (from..to).map(move |index| {
-            let piece = self.piece(index);
+            let piece = self.token_text(index);
             let sent = piece.get(..left.min(piece.len())).unwrap_or_default();
             left -= sent.len();
             sent
@@ -110,15 +110,15 @@ impl AnswerPlan {
 
 /// Plans one choice. `natural` is the length at which the answer would end by itself; without
 /// one it runs to its limit.
-pub(crate) fn plan(
+pub(crate) fn plan_answer(
     ask: &CheckedRequest,
     choice: u32,
     natural: Option<u32>,
     behavior: &AnswerBehavior,
 ) -> AnswerPlan {
-    let (mut tokens, mut finish) = length(ask, choice, natural);
+    let (mut tokens, mut finish) = answer_length(ask, choice, natural);
     let seed = ask.answer_seed(choice);
-    let mut tool = tool(ask, seed, behavior);
+    let mut tool = choose_tool(ask, seed, behavior);
     if tool.is_some() {
         finish = Finish::ToolCalls;
     }
@@ -144,13 +144,13 @@ pub(crate) fn plan(
         plan.reasoning_tokens = ((f64::from(tokens) * share).round() as u32).min(most);
     }
     if plan.tool.is_none() && !ask.stop.is_empty() {
-        meet_stop(&mut plan, ask);
+        cut_at_stop(&mut plan, ask);
     }
     plan
 }
 
-fn length(ask: &CheckedRequest, choice: u32, natural: Option<u32>) -> (u32, Finish) {
-    let room = ask.room(choice).max(1);
+fn answer_length(ask: &CheckedRequest, choice: u32, natural: Option<u32>) -> (u32, Finish) {
+    let room = ask.tokens_left_for(choice).max(1);
     let least = ask.min_tokens.clamp(1, room);
     if ask.ignore_eos {
         return (ask.limit.unwrap_or(ask.default_tokens.max(least)).clamp(1, room), Finish::Length);
@@ -166,9 +166,9 @@ fn length(ask: &CheckedRequest, choice: u32, natural: Option<u32>) -> (u32, Fini
     (end.min(limit), if ends_itself { Finish::Stop } else { Finish::Length })
 }
 
-fn tool(ask: &CheckedRequest, seed: u64, behavior: &AnswerBehavior) -> Option<String> {
+fn choose_tool(ask: &CheckedRequest, seed: u64, behavior: &AnswerBehavior) -> Option<String> {
     let any = || {
-        let at = mix(seed ^ 0x7001) % (ask.tools.len() as u64).max(1);
+        let at = mix_bits(seed ^ 0x7001) % (ask.tools.len() as u64).max(1);
         ask.tools.get(at as usize).cloned()
     };
     match &ask.tool_choice {
@@ -176,14 +176,14 @@ fn tool(ask: &CheckedRequest, seed: u64, behavior: &AnswerBehavior) -> Option<St
         ToolChoice::Named(name) => Some(name.clone()),
         ToolChoice::Required => any(),
         ToolChoice::Auto => {
-            let drawn = (mix(seed ^ 0x7002) >> 11) as f64 / (1u64 << 53) as f64;
+            let drawn = (mix_bits(seed ^ 0x7002) >> 11) as f64 / (1u64 << 53) as f64;
             if drawn < behavior.tool_calls { any() } else { None }
         }
     }
 }
 
 /// Ends the answer where its content first completes one of the stop strings.
-fn meet_stop(plan: &mut AnswerPlan, ask: &CheckedRequest) {
+fn cut_at_stop(plan: &mut AnswerPlan, ask: &CheckedRequest) {
     // Most bytes end no stop string: they are not worth a comparison with each.
     let mut ends_one = [false; 256];
     for last in ask.stop.iter().filter_map(|stop| stop.bytes().last()) {
@@ -191,7 +191,7 @@ fn meet_stop(plan: &mut AnswerPlan, ask: &CheckedRequest) {
     }
     let mut content = Vec::new();
     for index in plan.reasoning_tokens..plan.tokens {
-        let piece = plan.piece(index);
+        let piece = plan.token_text(index);
         for byte in piece.bytes() {
             content.push(byte);
             if index < ask.min_tokens || !ends_one[usize::from(byte)] {

@@ -24,18 +24,21 @@ impl ApiRefusal {
     }
 
     /// The request as a whole cannot be served as it is.
-    pub(crate) fn bad(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request_error", message)
     }
 
     /// A field has a value that cannot be served.
-    pub(crate) fn field(name: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { param: Some(name.into()), ..Self::bad(message) }
+    pub(crate) fn bad_field(
+        name: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { param: Some(name.into()), ..Self::bad_request(message) }
     }
 
     /// More tokens than the model's context holds.
     pub(crate) fn too_long(param: &'static str, message: impl Into<String>) -> Self {
-        Self { code: Some("context_length_exceeded"), ..Self::field(param, message) }
+        Self { code: Some("context_length_exceeded"), ..Self::bad_field(param, message) }
     }
 
     /// Another model than the one that is served.
@@ -44,25 +47,29 @@ impl ApiRefusal {
         Self {
             status: StatusCode::NOT_FOUND,
             code: Some("model_not_found"),
-            ..Self::field("model", message)
+            ..Self::bad_field("model", message)
         }
     }
 
     /// No such path.
     pub(crate) fn not_found(path: &str) -> Self {
         let message = format!("no endpoint at `{path}`");
-        Self { status: StatusCode::NOT_FOUND, code: Some("not_found"), ..Self::bad(message) }
+        Self {
+            status: StatusCode::NOT_FOUND,
+            code: Some("not_found"),
+            ..Self::bad_request(message)
+        }
     }
 
     /// The path exists, but not for this method.
-    pub(crate) fn method(method: &str, path: &str) -> Self {
+    pub(crate) fn wrong_method(method: &str, path: &str) -> Self {
         let message = format!("`{path}` does not accept {method}");
         let status = StatusCode::METHOD_NOT_ALLOWED;
-        Self { status, code: Some("method_not_allowed"), ..Self::bad(message) }
+        Self { status, code: Some("method_not_allowed"), ..Self::bad_request(message) }
     }
 
     /// A key is needed and was not given, or is not the right one.
-    pub(crate) fn key(message: impl Into<String>) -> Self {
+    pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
         let refusal = Self::new(StatusCode::UNAUTHORIZED, "authentication_error", message);
         Self { code: Some("invalid_api_key"), ..refusal }
     }
@@ -70,7 +77,7 @@ impl ApiRefusal {
     /// The body is larger than the server reads.
     pub(crate) fn body_too_large(limit: usize) -> Self {
         let message = format!("the body is larger than {limit} bytes");
-        Self { status: StatusCode::PAYLOAD_TOO_LARGE, ..Self::bad(message) }
+        Self { status: StatusCode::PAYLOAD_TOO_LARGE, ..Self::bad_request(message) }
     }
 
     /// Too many requests: 429.
@@ -87,7 +94,7 @@ impl ApiRefusal {
     }
 
     /// The engine failed: any status, 500 for most.
-    pub(crate) fn failed(status: StatusCode, message: impl Into<String>) -> Self {
+    pub(crate) fn engine_failed(status: StatusCode, message: impl Into<String>) -> Self {
         Self { code: Some("engine_error"), ..Self::new(status, "server_error", message) }
     }
 
@@ -126,7 +133,7 @@ mod tests {
 
     #[test]
     fn bodies_have_openai_s_shape() {
-        let refusal = ApiRefusal::field("n", "`n` is \"odd\"");
+        let refusal = ApiRefusal::bad_field("n", "`n` is \"odd\"");
         assert_eq!(
             body(&refusal),
             r#"{"error":{"message":"`n` is \"odd\"","type":"invalid_request_error","param":"n","code":null}}"#
@@ -142,13 +149,17 @@ mod tests {
     #[test]
     fn statuses_are_those_that_clients_act_on() {
         let cases = [
-            (ApiRefusal::bad("x"), 400, None),
-            (ApiRefusal::key("x"), 401, Some("invalid_api_key")),
+            (ApiRefusal::bad_request("x"), 400, None),
+            (ApiRefusal::unauthorized("x"), 401, Some("invalid_api_key")),
             (ApiRefusal::not_found("/x"), 404, Some("not_found")),
-            (ApiRefusal::method("GET", "/x"), 405, Some("method_not_allowed")),
+            (ApiRefusal::wrong_method("GET", "/x"), 405, Some("method_not_allowed")),
             (ApiRefusal::body_too_large(5), 413, None),
             (ApiRefusal::rate_limited(Some(3)), 429, Some("rate_limit_exceeded")),
-            (ApiRefusal::failed(StatusCode::INTERNAL_SERVER_ERROR, "x"), 500, Some("engine_error")),
+            (
+                ApiRefusal::engine_failed(StatusCode::INTERNAL_SERVER_ERROR, "x"),
+                500,
+                Some("engine_error"),
+            ),
             (ApiRefusal::overloaded("x", None), 503, Some("overloaded")),
         ];
         for (refusal, status, code) in cases {

@@ -41,7 +41,7 @@ fn with(mut body: Value, more: &Value) -> Value {
 }
 
 fn plans(ask: &CheckedRequest, natural: Option<u32>, behavior: &AnswerBehavior) -> Vec<AnswerPlan> {
-    (0..ask.choices()).map(|choice| plan(ask, choice, natural, behavior)).collect()
+    (0..ask.choices()).map(|choice| plan_answer(ask, choice, natural, behavior)).collect()
 }
 
 /// The whole stream of an answer, with `step` tokens an event and all choices in turn.
@@ -56,19 +56,19 @@ fn stream(
     writer.cached = 3;
     let mut out = Vec::new();
     for choice in 0..ask.choices() {
-        writer.role(choice, &mut out);
+        writer.write_role(choice, &mut out);
     }
     let longest = plans.iter().map(|plan| plan.tokens).max().unwrap();
     for from in (0..longest).step_by(step as usize) {
         for choice in 0..ask.choices() {
-            writer.tokens(choice, from, step, &mut out);
+            writer.write_tokens(choice, from, step, &mut out);
         }
     }
     for choice in 0..ask.choices() {
-        writer.finish(choice, &mut out);
+        writer.write_finish(choice, &mut out);
     }
-    writer.usage(&mut out);
-    writer.done(&mut out);
+    writer.write_usage(&mut out);
+    writer.write_done(&mut out);
     String::from_utf8(out).unwrap()
 }
 
@@ -152,7 +152,7 @@ fn heard_whole(
     natural: Option<u32>,
     behavior: &AnswerBehavior,
 ) -> (Vec<ParsedStream>, Value) {
-    let body = whole(&HEAD, ask, &plans(ask, natural, behavior), behavior, 3);
+    let body = whole_answer(&HEAD, ask, &plans(ask, natural, behavior), behavior, 3);
     let body: Value = serde_json::from_slice(&body).unwrap();
     (heard(ask, std::slice::from_ref(&body)), body)
 }

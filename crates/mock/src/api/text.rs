@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use super::mix;
-use super::tokenizer::single;
+use super::mix_bits;
+use super::tokenizer::single_token;
 
 const COUNT: usize = 256;
 
@@ -43,7 +43,7 @@ const TOKENS: [u32; COUNT] = {
     let mut at = 0;
     while at < COUNT {
         // A word of more than one token fails the build.
-        tokens[at] = match single(WORDS[at]) {
+        tokens[at] = match single_token(WORDS[at]) {
             Some(id) => id,
             None => panic!("a word is more than one token"),
         };
@@ -71,33 +71,33 @@ static ACCENTED: LazyLock<Vec<String>> = LazyLock::new(|| {
 });
 
 /// Which word of the list comes at a place of an answer.
-pub(crate) fn choice_of(answer_seed: u64, index: u32) -> u8 {
-    (mix(answer_seed.wrapping_add(u64::from(index).wrapping_mul(0xd134_2543_de82_ef95))) >> 56)
+pub(crate) fn word_index_at(answer_seed: u64, index: u32) -> u8 {
+    (mix_bits(answer_seed.wrapping_add(u64::from(index).wrapping_mul(0xd134_2543_de82_ef95))) >> 56)
         as u8
 }
 
 /// The token at a place of an answer.
-pub(crate) fn token_of(answer_seed: u64, index: u32) -> u32 {
-    TOKENS[usize::from(choice_of(answer_seed, index))]
+pub(crate) fn token_at(answer_seed: u64, index: u32) -> u32 {
+    TOKENS[usize::from(word_index_at(answer_seed, index))]
 }
 
 /// The text of the token at a place of an answer. It never needs escaping in JSON.
-pub(crate) fn text_of(answer_seed: u64, index: u32) -> &'static str {
-    word(choice_of(answer_seed, index))
+pub(crate) fn text_at(answer_seed: u64, index: u32) -> &'static str {
+    word_at(word_index_at(answer_seed, index))
 }
 
 /// The same with accents.
-pub(crate) fn accented_text_of(answer_seed: u64, index: u32) -> &'static str {
-    accented_word(choice_of(answer_seed, index))
+pub(crate) fn accented_text_at(answer_seed: u64, index: u32) -> &'static str {
+    accented_word_at(word_index_at(answer_seed, index))
 }
 
 /// A word of the list.
-pub(crate) fn word(choice: u8) -> &'static str {
+pub(crate) fn word_at(choice: u8) -> &'static str {
     WORDS[usize::from(choice)]
 }
 
 /// A word of the list with accents.
-pub(crate) fn accented_word(choice: u8) -> &'static str {
+pub(crate) fn accented_word_at(choice: u8) -> &'static str {
     ACCENTED.get(usize::from(choice)).map_or("", String::as_str)
 }
 
@@ -107,7 +107,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::tokenizer::encode;
+    use super::super::tokenizer::encode_text;
     use super::*;
 
     #[test]
@@ -123,9 +123,9 @@ mod tests {
 
     #[test]
     fn answers_are_pinned_and_varied() {
-        let text: String = (0..8).map(|index| text_of(42, index)).collect();
+        let text: String = (0..8).map(|index| text_at(42, index)).collect();
         assert_eq!(text, PINNED);
-        let seen: HashSet<_> = (0..5000).map(|index| text_of(7, index)).collect();
+        let seen: HashSet<_> = (0..5000).map(|index| text_at(7, index)).collect();
         assert_eq!(seen.len(), COUNT);
     }
     const PINNED: &str = " market that system is woman came her no";
@@ -133,10 +133,10 @@ mod tests {
     proptest! {
         #[test]
         fn text_encodes_to_the_tokens_it_was_made_of(seed: u64, start in 0u32..1000, count in 0u32..60) {
-            let text: String = (start..start + count).map(|index| text_of(seed, index)).collect();
-            let expected: Vec<_> = (start..start + count).map(|index| token_of(seed, index)).collect();
+            let text: String = (start..start + count).map(|index| text_at(seed, index)).collect();
+            let expected: Vec<_> = (start..start + count).map(|index| token_at(seed, index)).collect();
             let mut ids = Vec::new();
-            encode(&text, &mut ids);
+            encode_text(&text, &mut ids);
             prop_assert_eq!(ids, expected);
         }
     }

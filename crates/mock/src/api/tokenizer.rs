@@ -59,42 +59,42 @@ const MEDIA_START: u32 = WORDS + SHORTER[LETTERS + 1] * 4;
 pub(crate) const VOCABULARY: u32 = 1 << 31;
 
 /// Appends the tokens of a text.
-pub(crate) fn encode(text: &str, out: &mut Vec<u32>) {
+pub(crate) fn encode_text(text: &str, out: &mut Vec<u32>) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
-        let (id, length) = next(bytes, at);
+        let (id, length) = next_token(bytes, at);
         out.push(id);
         at += length;
     }
 }
 
 /// The token of a text that is exactly one.
-pub(crate) const fn single(text: &str) -> Option<u32> {
+pub(crate) const fn single_token(text: &str) -> Option<u32> {
     let bytes = text.as_bytes();
     if bytes.is_empty() {
         return None;
     }
-    let (id, length) = next(bytes, 0);
+    let (id, length) = next_token(bytes, 0);
     if length == bytes.len() { Some(id) } else { None }
 }
 
 /// The token that begins at byte `at`, and its length in bytes.
-const fn next(bytes: &[u8], at: usize) -> (u32, usize) {
+const fn next_token(bytes: &[u8], at: usize) -> (u32, usize) {
     let first = bytes[at];
     if first.is_ascii_alphabetic() {
-        return word(bytes, at, false);
+        return word_token(bytes, at, false);
     }
     if first == b' ' && at + 1 < bytes.len() && bytes[at + 1].is_ascii_alphabetic() {
-        return word(bytes, at + 1, true);
+        return word_token(bytes, at + 1, true);
     }
     if first.is_ascii_digit() {
-        return number(bytes, at);
+        return number_token(bytes, at);
     }
     (BYTES + first as u32, 1)
 }
 
-const fn word(bytes: &[u8], start: usize, has_space: bool) -> (u32, usize) {
+const fn word_token(bytes: &[u8], start: usize, has_space: bool) -> (u32, usize) {
     let is_capital = bytes[start].is_ascii_uppercase();
     let mut rank = (bytes[start].to_ascii_lowercase() - b'a') as u32;
     let mut letters = 1;
@@ -109,7 +109,7 @@ const fn word(bytes: &[u8], start: usize, has_space: bool) -> (u32, usize) {
     (WORDS + (SHORTER[letters] + rank) * 4 + form, letters + has_space as usize)
 }
 
-const fn number(bytes: &[u8], at: usize) -> (u32, usize) {
+const fn number_token(bytes: &[u8], at: usize) -> (u32, usize) {
     let (mut value, mut digits) = (0, 0);
     while digits < 3 && at + digits < bytes.len() && bytes[at + digits].is_ascii_digit() {
         value = value * 10 + (bytes[at + digits] - b'0') as u32;
@@ -124,8 +124,8 @@ const fn number(bytes: &[u8], at: usize) -> (u32, usize) {
 }
 
 /// The token of an image, a sound or a film: equal ones share it, others do not.
-pub(crate) fn media(data: &str) -> u32 {
-    let hash = super::hash(data.as_bytes().chunks(8).map(|chunk| {
+pub(crate) fn media_token(data: &str) -> u32 {
+    let hash = super::hash_bytes(data.as_bytes().chunks(8).map(|chunk| {
         chunk.iter().fold(chunk.len() as u64, |sum, byte| sum << 8 ^ u64::from(*byte))
     }));
     MEDIA_START + (hash % u64::from(VOCABULARY - MEDIA_START)) as u32
@@ -162,23 +162,23 @@ impl TokenBytes {
 }
 
 /// What a token stands for; nothing for an id that is none.
-pub(crate) fn piece(id: u32) -> Option<TokenBytes> {
+pub(crate) fn token_bytes(id: u32) -> Option<TokenBytes> {
     if let Some(name) = SPECIAL.get(id as usize) {
         return Some(TokenBytes::new(name.as_bytes()));
     }
     let piece = match id {
         BYTES..ONE_DIGIT => TokenBytes::new(&[(id - BYTES) as u8]),
-        ONE_DIGIT..TWO_DIGITS => digits(id - ONE_DIGIT, 1),
-        TWO_DIGITS..THREE_DIGITS => digits(id - TWO_DIGITS, 10),
-        THREE_DIGITS..WORDS => digits(id - THREE_DIGITS, 100),
-        WORDS..MEDIA_START => spelling(id - WORDS),
+        ONE_DIGIT..TWO_DIGITS => digit_bytes(id - ONE_DIGIT, 1),
+        TWO_DIGITS..THREE_DIGITS => digit_bytes(id - TWO_DIGITS, 10),
+        THREE_DIGITS..WORDS => digit_bytes(id - THREE_DIGITS, 100),
+        WORDS..MEDIA_START => spelled_token_bytes(id - WORDS),
         MEDIA_START..VOCABULARY => TokenBytes::new(MEDIA.as_bytes()),
         _ => return None,
     };
     Some(piece)
 }
 
-fn digits(value: u32, largest: u32) -> TokenBytes {
+fn digit_bytes(value: u32, largest: u32) -> TokenBytes {
     let mut piece = TokenBytes::EMPTY;
     let mut place = largest;
     while place > 0 {
@@ -188,7 +188,7 @@ fn digits(value: u32, largest: u32) -> TokenBytes {
     piece
 }
 
-fn spelling(id: u32) -> TokenBytes {
+fn spelled_token_bytes(id: u32) -> TokenBytes {
     let (rank, form) = (id / 4, id % 4);
     // Ranks of a length begin where those of the shorter ones end.
     let letters = (1..=LETTERS).rfind(|length| SHORTER[*length] <= rank).unwrap_or(1);
@@ -209,10 +209,10 @@ fn spelling(id: u32) -> TokenBytes {
 }
 
 /// The text of a sequence of tokens; bytes that are not UTF-8 are replaced, unknown ids left out.
-pub(crate) fn decode(ids: &[u32]) -> String {
+pub(crate) fn decode_tokens(ids: &[u32]) -> String {
     let mut bytes = Vec::with_capacity(ids.len() * 5);
     for id in ids {
-        if let Some(piece) = piece(*id) {
+        if let Some(piece) = token_bytes(*id) {
             bytes.extend_from_slice(piece.as_bytes());
         }
     }
@@ -230,12 +230,12 @@ mod tests {
 
     fn tokens(text: &str) -> Vec<u32> {
         let mut out = Vec::new();
-        encode(text, &mut out);
+        encode_text(text, &mut out);
         out
     }
 
     fn pieces(text: &str) -> Vec<String> {
-        let bytes = |id| piece(id).unwrap().as_bytes().to_vec();
+        let bytes = |id| token_bytes(id).unwrap().as_bytes().to_vec();
         tokens(text).into_iter().map(|id| String::from_utf8_lossy(&bytes(id)).into()).collect()
     }
 
@@ -258,16 +258,16 @@ mod tests {
         let expected = [ONE_DIGIT, TWO_DIGITS, THREE_DIGITS, ONE_DIGIT + 9, TWO_DIGITS + 99];
         assert_eq!(seen[..5], expected);
         assert_eq!(seen[5], WORDS - 1);
-        assert!(piece(VOCABULARY - 1).is_some() && piece(VOCABULARY).is_none());
+        assert!(token_bytes(VOCABULARY - 1).is_some() && token_bytes(VOCABULARY).is_none());
     }
 
     #[test]
     fn equal_media_share_a_token() {
-        let id = media("data:image/png;base64,AAAA");
+        let id = media_token("data:image/png;base64,AAAA");
         assert!((MEDIA_START..VOCABULARY).contains(&id));
-        assert_eq!(id, media("data:image/png;base64,AAAA"));
-        assert_ne!(id, media("data:image/png;base64,AAAB"));
-        assert_ne!(media("a"), media("a\0"));
+        assert_eq!(id, media_token("data:image/png;base64,AAAA"));
+        assert_ne!(id, media_token("data:image/png;base64,AAAB"));
+        assert_ne!(media_token("a"), media_token("a\0"));
     }
 
     proptest! {
@@ -276,19 +276,19 @@ mod tests {
             for text in [text, words] {
                 let ids = tokens(&text);
                 prop_assert!(ids.iter().all(|id| (BYTES..MEDIA_START).contains(id)));
-                prop_assert_eq!(decode(&ids), text);
+                prop_assert_eq!(decode_tokens(&ids), text);
             }
         }
 
         #[test]
         fn every_word_or_number_is_its_own_encoding(id in ONE_DIGIT..MEDIA_START) {
-            let text = decode(&[id]);
+            let text = decode_tokens(&[id]);
             prop_assert_eq!(tokens(&text), [id]);
         }
 
         #[test]
         fn any_id_is_harmless(ids in proptest::collection::vec(any::<u32>(), 0..20)) {
-            decode(&ids);
+            decode_tokens(&ids);
         }
     }
 }

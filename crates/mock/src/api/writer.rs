@@ -5,22 +5,23 @@ use std::sync::Arc;
 use super::ask::{AnswerKind, CheckedRequest};
 use super::chat::ARGUMENT;
 use super::parts::{
-    AnswerUsage, CompletionLogprobs, EventHead, FINGERPRINT, TokenSpan, characters, chat_logprobs,
-    completion_logprobs, escaped, numbers, push, push_call_id, quoted, without_start,
+    AnswerUsage, CompletionLogprobs, EventHead, FINGERPRINT, TokenSpan, count_characters,
+    push_call_id, push_chat_logprobs, push_completion_logprobs, push_escaped, push_formatted,
+    push_numbers, push_quoted, without_start_token,
 };
 use super::plan::{AnswerBehavior, AnswerPlan};
 use super::refusal::ApiRefusal;
-use super::text::text_of;
-use super::tokenizer::decode;
+use super::text::text_at;
+use super::tokenizer::decode_tokens;
 use crate::faults::{Quirks, RoleShape};
 
 /// No event is padded beyond this.
 const LARGEST_EVENT: usize = 64 << 20;
 
 /// The stream of one request. Events that a quirk or the request leaves out are left out here:
-/// the caller need not know, and calls for each choice [`role`](Self::role), then
-/// [`tokens`](Self::tokens) until all are sent, then [`finish`](Self::finish), and at last
-/// [`usage`](Self::usage) and [`done`](Self::done).
+/// the caller need not know, and calls for each choice [`write_role`](Self::write_role), then
+/// [`write_tokens`](Self::write_tokens) until all are sent, then [`write_finish`](Self::write_finish), and at last
+/// [`write_usage`](Self::write_usage) and [`write_done`](Self::write_done).
 pub(crate) struct StreamWriter {
     kind: AnswerKind,
     /// From the start of an event to `"choices":[`.
@@ -72,8 +73,8 @@ impl StreamWriter {
     ) -> Self {
         let quirks = behavior.quirks;
         let mut root = Vec::with_capacity(192);
-        open(&mut root, &quirks);
-        head.push(&mut root, ask.kind, true);
+        open_event(&mut root, &quirks);
+        head.push_head(&mut root, ask.kind, true);
         root.extend_from_slice(br#","choices":["#);
         let suffix: &[u8] = match (ask.kind, quirks.crlf) {
             (AnswerKind::Chat, false) => {
@@ -107,23 +108,28 @@ impl StreamWriter {
             is_over: false,
         };
         for (at, plan) in (0u32..).zip(plans) {
-            let line = writer.line(ask, at, plan);
+            let line = writer.new_choice_stream(ask, at, plan);
             writer.lines.push(line);
         }
         writer
     }
 
-    fn line(&self, ask: &CheckedRequest, index: u32, plan: AnswerPlan) -> ChoiceStream {
+    fn new_choice_stream(
+        &self,
+        ask: &CheckedRequest,
+        index: u32,
+        plan: AnswerPlan,
+    ) -> ChoiceStream {
         let mut prefix = Vec::with_capacity(self.root.len() + 40);
         prefix.extend_from_slice(&self.root);
-        push(&mut prefix, format_args!(r#"{{"index":{index},"#));
+        push_formatted(&mut prefix, format_args!(r#"{{"index":{index},"#));
         let to_index = prefix.len();
         prefix.extend_from_slice(match self.kind {
             AnswerKind::Chat => br#""delta":{"content":""#,
             _ => br#""text":""#,
         });
         let prompt = ask.prompt_of(index).cloned().unwrap_or_default();
-        let echo = ask.echo.then(|| decode(without_start(&prompt)));
+        let echo = ask.echo.then(|| decode_tokens(without_start_token(&prompt)));
         let quirks = &self.quirks;
         let is_plain = self.logprobs.is_none()
             && !self.has_continuous_usage
@@ -158,7 +164,7 @@ impl StreamWriter {
     }
 
     /// The chunk that announces a chat answer.
-    pub(crate) fn role(&mut self, choice: u32, out: &mut Vec<u8>) {
+    pub(crate) fn write_role(&mut self, choice: u32, out: &mut Vec<u8>) {
         let delta: &[u8] = match self.quirks.role {
             RoleShape::Empty => br#""delta":{"role":"assistant","content":""}"#,
             RoleShape::Null => br#""delta":{"role":"assistant","content":null}"#,
@@ -172,14 +178,14 @@ impl StreamWriter {
         out.extend_from_slice(&line.prefix[..line.to_index]);
         out.extend_from_slice(delta);
         out.extend_from_slice(br#","logprobs":null,"finish_reason":null}]"#);
-        self.continuous_usage(line, 0, out);
-        self.prompt_ids(line, out);
+        self.write_usage_so_far(line, 0, out);
+        self.write_prompt_ids(line, out);
         out.extend_from_slice(br#","prompt_text":null"#);
-        self.close(out);
+        self.close_event(out);
     }
 
     /// One event with `count` tokens of a choice, from the token `from` on.
-    pub(crate) fn tokens(&mut self, choice: u32, from: u32, count: u32, out: &mut Vec<u8>) {
+    pub(crate) fn write_tokens(&mut self, choice: u32, from: u32, count: u32, out: &mut Vec<u8>) {
         let Some(line) = self.lines.get_mut(choice as usize) else { return };
         let to = from.saturating_add(count).min(line.plan.tokens);
         if line.is_plain && line.has_started && from >= line.plan.reasoning_tokens && !self.is_over
@@ -187,18 +193,18 @@ impl StreamWriter {
             if from < to {
                 out.extend_from_slice(&line.prefix);
                 for index in from..to {
-                    out.extend_from_slice(text_of(line.plan.seed, index).as_bytes());
+                    out.extend_from_slice(text_at(line.plan.seed, index).as_bytes());
                 }
                 out.extend_from_slice(self.suffix);
                 line.sent = to;
             }
             return;
         }
-        self.unusual(choice as usize, TokenSpan::new(from, to), out);
+        self.write_unusual_tokens(choice as usize, TokenSpan::new(from, to), out);
     }
 
     /// Tokens whose events are not the plain ones.
-    fn unusual(&mut self, choice: usize, tokens: TokenSpan, out: &mut Vec<u8>) {
+    fn write_unusual_tokens(&mut self, choice: usize, tokens: TokenSpan, out: &mut Vec<u8>) {
         let TokenSpan { from, to } = tokens;
         let fails = self.quirks.error_at.filter(|at| (from..to).contains(at));
         let to = fails.unwrap_or(to);
@@ -206,71 +212,84 @@ impl StreamWriter {
             return;
         }
         if from < to {
-            self.span(choice, TokenSpan::new(from, to), out);
+            self.write_span(choice, TokenSpan::new(from, to), out);
         }
         if fails.is_some() {
             let status = http::StatusCode::INTERNAL_SERVER_ERROR;
             let refusal =
-                ApiRefusal::failed(status, "the engine failed in the middle of the answer");
-            self.error(&refusal, out);
+                ApiRefusal::engine_failed(status, "the engine failed in the middle of the answer");
+            self.write_error(&refusal, out);
         }
     }
 
     /// The events of tokens: one, but for a tool call, which stands apart and has a beginning.
-    fn span(&mut self, choice: usize, tokens: TokenSpan, out: &mut Vec<u8>) {
+    fn write_span(&mut self, choice: usize, tokens: TokenSpan, out: &mut Vec<u8>) {
         let TokenSpan { from, to } = tokens;
         let Some(line) = self.lines.get(choice) else { return };
         let mut start = out.len();
         let call = line.plan.reasoning_tokens;
         if line.plan.tool.is_some() && from <= call && call < to {
             if from < call {
-                self.event(line, TokenSpan::new(from, call), 0, out);
+                self.write_event(line, TokenSpan::new(from, call), 0, out);
             }
-            self.call_begins(line, from == 0, out);
+            self.write_call_start(line, from == 0, out);
             start = out.len();
-            self.event(line, TokenSpan::new(call, to), 0, out);
+            self.write_event(line, TokenSpan::new(call, to), 0, out);
         } else {
-            self.event(line, tokens, 0, out);
+            self.write_event(line, tokens, 0, out);
             let wanted = self.quirks.huge_event.map_or(0, |size| size as usize).min(LARGEST_EVENT);
             let padding = wanted.saturating_sub(out.len() - start);
             if from == 0 && padding > 0 {
                 out.truncate(start);
-                self.event(line, tokens, padding, out);
+                self.write_event(line, tokens, padding, out);
             }
         }
         if self.quirks.truncated_json_at.is_some_and(|at| (from..to).contains(&at)) {
             out.truncate(start + (out.len() - start) / 2);
-            out.extend_from_slice(end(&self.quirks));
+            out.extend_from_slice(event_end(&self.quirks));
         }
         let Some(line) = self.lines.get_mut(choice) else { return };
         let content = from.max(line.plan.reasoning_tokens)..to;
-        line.bytes += content.map(|index| line.plan.piece(index).len()).sum::<usize>();
+        line.bytes += content.map(|index| line.plan.token_text(index).len()).sum::<usize>();
         if line.echo.is_some() && !line.has_started {
-            line.characters += characters(without_start(&line.prompt));
+            line.characters += count_characters(without_start_token(&line.prompt));
         }
-        line.characters += (from..to).map(|at| line.plan.piece(at).chars().count()).sum::<usize>();
+        line.characters +=
+            (from..to).map(|at| line.plan.token_text(at).chars().count()).sum::<usize>();
         line.sent = to;
         line.has_started = true;
     }
 
-    fn event(&self, line: &ChoiceStream, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
+    fn write_event(
+        &self,
+        line: &ChoiceStream,
+        tokens: TokenSpan,
+        padding: usize,
+        out: &mut Vec<u8>,
+    ) {
         out.extend_from_slice(&line.prefix[..line.to_index]);
         if self.kind == AnswerKind::Chat {
-            self.delta(line, tokens, padding, out);
+            self.write_delta(line, tokens, padding, out);
         } else {
-            self.text(line, tokens, padding, out);
+            self.write_text(line, tokens, padding, out);
         }
-        self.continuous_usage(line, tokens.to, out);
+        self.write_usage_so_far(line, tokens.to, out);
         // Without a chunk for the role, the first token's has what it would have had.
         let is_first = tokens.from == 0
             && matches!(self.quirks.role, RoleShape::Absent | RoleShape::WithFirst);
         if self.kind == AnswerKind::Chat && self.has_token_ids && is_first {
-            self.prompt_ids(line, out);
+            self.write_prompt_ids(line, out);
         }
-        self.close(out);
+        self.close_event(out);
     }
 
-    fn delta(&self, line: &ChoiceStream, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
+    fn write_delta(
+        &self,
+        line: &ChoiceStream,
+        tokens: TokenSpan,
+        padding: usize,
+        out: &mut Vec<u8>,
+    ) {
         let TokenSpan { from, to } = tokens;
         let plan = &line.plan;
         out.extend_from_slice(br#""delta":{"#);
@@ -280,9 +299,9 @@ impl StreamWriter {
         let thinks = from < plan.reasoning_tokens;
         if thinks {
             let start = if self.quirks.cumulative { 0 } else { from };
-            push(out, format_args!(r#""{}":""#, self.reasoning_field));
+            push_formatted(out, format_args!(r#""{}":""#, self.reasoning_field));
             for index in start..to.min(plan.reasoning_tokens) {
-                out.extend_from_slice(plan.piece(index).as_bytes());
+                out.extend_from_slice(plan.token_text(index).as_bytes());
             }
             out.push(b'"');
         }
@@ -292,11 +311,11 @@ impl StreamWriter {
             }
             if plan.tool.is_some() {
                 out.extend_from_slice(br#""tool_calls":[{"index":0,"function":{"arguments":""#);
-                fragment(out, plan, tokens);
+                push_call_fragment(out, plan, tokens);
                 out.extend_from_slice(br#""}}]"#);
             } else {
                 out.extend_from_slice(br#""content":""#);
-                self.content(line, tokens, out);
+                self.write_content(line, tokens, out);
                 out.resize(out.len() + padding, b'x');
                 out.push(b'"');
             }
@@ -308,28 +327,34 @@ impl StreamWriter {
         }
         out.extend_from_slice(br#"},"logprobs":"#);
         match self.logprobs {
-            Some(top) => chat_logprobs(out, plan, tokens, top),
+            Some(top) => push_chat_logprobs(out, plan, tokens, top),
             None => out.extend_from_slice(b"null"),
         }
         out.extend_from_slice(br#","finish_reason":null"#);
-        self.token_ids(plan, tokens, out);
+        self.write_token_ids(plan, tokens, out);
         out.extend_from_slice(b"}]");
     }
 
-    fn content(&self, line: &ChoiceStream, tokens: TokenSpan, out: &mut Vec<u8>) {
+    fn write_content(&self, line: &ChoiceStream, tokens: TokenSpan, out: &mut Vec<u8>) {
         let TokenSpan { from, to } = tokens;
         let first = line.plan.reasoning_tokens;
         let (start, offset) =
             if self.quirks.cumulative { (first, 0) } else { (from.max(first), line.bytes) };
-        for piece in line.plan.content(start, to, offset) {
+        for piece in line.plan.content_texts(start, to, offset) {
             out.extend_from_slice(piece.as_bytes());
         }
     }
 
-    fn text(&self, line: &ChoiceStream, tokens: TokenSpan, padding: usize, out: &mut Vec<u8>) {
+    fn write_text(
+        &self,
+        line: &ChoiceStream,
+        tokens: TokenSpan,
+        padding: usize,
+        out: &mut Vec<u8>,
+    ) {
         out.extend_from_slice(br#""text":""#);
-        self.echo(line, out);
-        self.content(line, tokens, out);
+        self.write_echo(line, out);
+        self.write_content(line, tokens, out);
         out.resize(out.len() + padding, b'x');
         out.extend_from_slice(br#"","logprobs":"#);
         match self.logprobs {
@@ -337,30 +362,30 @@ impl StreamWriter {
                 let is_echoed = line.echo.is_some() && !line.has_started;
                 let echo = if is_echoed { &line.prompt[..] } else { &[] };
                 let asked = CompletionLogprobs { echo, tokens, top, offset: line.characters };
-                completion_logprobs(out, &line.plan, &asked);
+                push_completion_logprobs(out, &line.plan, &asked);
             }
             None => out.extend_from_slice(b"null"),
         }
         out.extend_from_slice(br#","finish_reason":null,"stop_reason":null"#);
         if tokens.from == 0 {
-            self.prompt_ids(line, out);
+            self.write_prompt_ids(line, out);
         } else {
             out.extend_from_slice(br#","prompt_token_ids":null"#);
         }
-        self.token_ids(&line.plan, tokens, out);
+        self.write_token_ids(&line.plan, tokens, out);
         out.extend_from_slice(b"}]");
     }
 
     /// The prompt, where it is to come before the answer and has not yet.
-    fn echo(&self, line: &ChoiceStream, out: &mut Vec<u8>) {
+    fn write_echo(&self, line: &ChoiceStream, out: &mut Vec<u8>) {
         match &line.echo {
-            Some(echo) if !line.has_started || self.quirks.cumulative => escaped(out, echo),
+            Some(echo) if !line.has_started || self.quirks.cumulative => push_escaped(out, echo),
             _ => {}
         }
     }
 
     /// The event that names the function, before any argument.
-    fn call_begins(&self, line: &ChoiceStream, is_first: bool, out: &mut Vec<u8>) {
+    fn write_call_start(&self, line: &ChoiceStream, is_first: bool, out: &mut Vec<u8>) {
         out.extend_from_slice(&line.prefix[..line.to_index]);
         out.extend_from_slice(br#""delta":{"#);
         if self.quirks.role == RoleShape::WithFirst && is_first {
@@ -369,16 +394,16 @@ impl StreamWriter {
         out.extend_from_slice(br#""tool_calls":[{"index":0,"id":""#);
         push_call_id(out, &line.plan);
         out.extend_from_slice(br#"","type":"function","function":{"name":"#);
-        quoted(out, line.plan.tool.as_deref().unwrap_or_default());
+        push_quoted(out, line.plan.tool.as_deref().unwrap_or_default());
         out.extend_from_slice(
             br#","arguments":""}}]},"logprobs":null,"finish_reason":null,"token_ids":null}]"#,
         );
-        self.continuous_usage(line, line.plan.reasoning_tokens, out);
-        self.close(out);
+        self.write_usage_so_far(line, line.plan.reasoning_tokens, out);
+        self.close_event(out);
     }
 
     /// The chunk that ends a choice.
-    pub(crate) fn finish(&mut self, choice: u32, out: &mut Vec<u8>) {
+    pub(crate) fn write_finish(&mut self, choice: u32, out: &mut Vec<u8>) {
         let Some(line) = self.lines.get(choice as usize) else { return };
         if self.is_over {
             return;
@@ -389,31 +414,34 @@ impl StreamWriter {
             _ => (br#""text":""#, br#"""#),
         };
         out.extend_from_slice(text);
-        self.echo(line, out);
+        self.write_echo(line, out);
         if self.quirks.cumulative && line.plan.tool.is_none() {
             let tokens = TokenSpan::new(line.plan.reasoning_tokens, line.sent);
-            self.content(line, tokens, out);
+            self.write_content(line, tokens, out);
         }
         out.extend_from_slice(rest);
         let reason = line.plan.finish.name();
-        push(out, format_args!(r#","logprobs":null,"finish_reason":"{reason}","stop_reason":"#));
+        push_formatted(
+            out,
+            format_args!(r#","logprobs":null,"finish_reason":"{reason}","stop_reason":"#),
+        );
         match &line.plan.stopped_by {
-            Some(stop) => quoted(out, stop),
+            Some(stop) => push_quoted(out, stop),
             None => out.extend_from_slice(b"null"),
         }
         if self.kind == AnswerKind::Completion {
             out.extend_from_slice(br#","prompt_token_ids":null"#);
         }
         out.extend_from_slice(br#","token_ids":null}]"#);
-        self.continuous_usage(line, line.sent, out);
+        self.write_usage_so_far(line, line.sent, out);
         if !self.has_usage && choice as usize + 1 == self.lines.len() {
             out.extend_from_slice(FINGERPRINT.as_bytes());
         }
-        self.close(out);
+        self.close_event(out);
     }
 
     /// The chunk with usage, where it was asked for: the sum over all choices.
-    pub(crate) fn usage(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn write_usage(&mut self, out: &mut Vec<u8>) {
         if self.is_over || !self.has_usage {
             return;
         }
@@ -428,51 +456,51 @@ impl StreamWriter {
             completion: self.lines.iter().map(|line| u64::from(line.sent)).sum(),
             reasoning: thinks.then(|| self.lines.iter().map(thought).sum()),
         };
-        usage.times(self.token_factor).push(out, &self.quirks);
+        usage.scaled_by(self.token_factor).push_usage(out, &self.quirks);
         out.extend_from_slice(FINGERPRINT.as_bytes());
-        self.close(out);
+        self.close_event(out);
     }
 
     /// The end of the stream.
-    pub(crate) fn done(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn write_done(&mut self, out: &mut Vec<u8>) {
         if !self.is_over && !self.quirks.no_done {
-            open(out, &self.quirks);
+            open_event(out, &self.quirks);
             out.extend_from_slice(b"[DONE]");
-            out.extend_from_slice(end(&self.quirks));
+            out.extend_from_slice(event_end(&self.quirks));
         }
         self.is_over = true;
     }
 
     /// An error in place of all that would have come.
-    pub(crate) fn error(&mut self, refusal: &ApiRefusal, out: &mut Vec<u8>) {
+    pub(crate) fn write_error(&mut self, refusal: &ApiRefusal, out: &mut Vec<u8>) {
         if !self.is_over {
-            open(out, &self.quirks);
+            open_event(out, &self.quirks);
             out.extend_from_slice(&refusal.body());
-            out.extend_from_slice(end(&self.quirks));
+            out.extend_from_slice(event_end(&self.quirks));
         }
         self.is_over = true;
     }
 
-    fn token_ids(&self, plan: &AnswerPlan, tokens: TokenSpan, out: &mut Vec<u8>) {
+    fn write_token_ids(&self, plan: &AnswerPlan, tokens: TokenSpan, out: &mut Vec<u8>) {
         out.extend_from_slice(br#","token_ids":"#);
         if self.has_token_ids {
-            numbers(out, tokens.indexes().map(|index| plan.token(index)));
+            push_numbers(out, tokens.index_range().map(|index| plan.token_id(index)));
         } else {
             out.extend_from_slice(b"null");
         }
     }
 
-    fn prompt_ids(&self, line: &ChoiceStream, out: &mut Vec<u8>) {
+    fn write_prompt_ids(&self, line: &ChoiceStream, out: &mut Vec<u8>) {
         out.extend_from_slice(br#","prompt_token_ids":"#);
         if self.has_token_ids {
-            numbers(out, line.prompt.iter().copied());
+            push_numbers(out, line.prompt.iter().copied());
         } else {
             out.extend_from_slice(b"null");
         }
     }
 
     /// Usage of one choice so far, where every chunk has it.
-    fn continuous_usage(&self, line: &ChoiceStream, completion: u32, out: &mut Vec<u8>) {
+    fn write_usage_so_far(&self, line: &ChoiceStream, completion: u32, out: &mut Vec<u8>) {
         if self.has_continuous_usage {
             let thinks = line.plan.reasoning_tokens > 0;
             let usage = AnswerUsage {
@@ -482,39 +510,39 @@ impl StreamWriter {
                 completion: u64::from(completion),
                 reasoning: thinks.then(|| completion.min(line.plan.reasoning_tokens).into()),
             };
-            usage.times(self.token_factor).push(out, &self.quirks);
+            usage.scaled_by(self.token_factor).push_usage(out, &self.quirks);
         }
     }
 
-    fn close(&self, out: &mut Vec<u8>) {
+    fn close_event(&self, out: &mut Vec<u8>) {
         out.push(b'}');
-        out.extend_from_slice(end(&self.quirks));
+        out.extend_from_slice(event_end(&self.quirks));
     }
 }
 
 /// A part of the arguments of a call; all parts together are one JSON object.
-fn fragment(out: &mut Vec<u8>, plan: &AnswerPlan, tokens: TokenSpan) {
+fn push_call_fragment(out: &mut Vec<u8>, plan: &AnswerPlan, tokens: TokenSpan) {
     let TokenSpan { from, to } = tokens;
     let first = plan.reasoning_tokens;
     if from <= first {
-        push(out, format_args!(r#"{{\"{ARGUMENT}\":\""#));
+        push_formatted(out, format_args!(r#"{{\"{ARGUMENT}\":\""#));
     }
     for index in from.max(first)..to {
-        out.extend_from_slice(plan.piece(index).as_bytes());
+        out.extend_from_slice(plan.token_text(index).as_bytes());
     }
     if to == plan.tokens {
         out.extend_from_slice(br#"\"}"#);
     }
 }
 
-fn open(out: &mut Vec<u8>, quirks: &Quirks) {
+fn open_event(out: &mut Vec<u8>, quirks: &Quirks) {
     if quirks.pings {
         out.extend_from_slice(b": ping");
-        out.extend_from_slice(end(quirks));
+        out.extend_from_slice(event_end(quirks));
     }
     out.extend_from_slice(if quirks.no_space { b"data:" } else { b"data: " });
 }
 
-fn end(quirks: &Quirks) -> &'static [u8] {
+fn event_end(quirks: &Quirks) -> &'static [u8] {
     if quirks.crlf { b"\r\n\r\n" } else { b"\n\n" }
 }

@@ -101,16 +101,16 @@ impl FromStr for MockFault {
     type Err = FaultError;
 
     fn from_str(text: &str) -> Result<Self, FaultError> {
-        read(text).map_err(|reason| FaultError { text: text.to_owned(), reason })
+        parse_fault(text).map_err(|reason| FaultError { text: text.to_owned(), reason })
     }
 }
 
-fn read(text: &str) -> Result<MockFault, String> {
+fn parse_fault(text: &str) -> Result<MockFault, String> {
     let (rest, window) = text.split_once('@').map_or((text, None), |(a, b)| (a, Some(b)));
     let (rest, share) = rest.split_once(':').map_or((rest, None), |(a, b)| (a, Some(b)));
     let (name, value) = rest.split_once('=').map_or((rest, None), |(a, b)| (a, Some(b)));
-    let kind = kind(name, value)?;
-    if kind.is_of_connections() && share.is_some() {
+    let kind = parse_kind(name, value)?;
+    if kind.affects_connections() && share.is_some() {
         return Err(format!("`{name}` does not apply to single requests and takes no share"));
     }
     if kind == FaultKind::Refuse && window.is_none() {
@@ -118,12 +118,12 @@ fn read(text: &str) -> Result<MockFault, String> {
     }
     Ok(MockFault {
         kind,
-        share: share.map_or(Ok(FaultShare::Every), read_share)?,
-        window: window.map_or(Ok(FaultWindow::default()), read_window)?,
+        share: share.map_or(Ok(FaultShare::Every), parse_share)?,
+        window: window.map_or(Ok(FaultWindow::default()), parse_window)?,
     })
 }
 
-fn read_share(text: &str) -> Result<FaultShare, String> {
+fn parse_share(text: &str) -> Result<FaultShare, String> {
     let wrong = || format!("`{text}` is not a share: write `10%` or `1/10`");
     if let Some(number) = text.strip_suffix('%') {
         let percent: f64 = number.parse().map_err(|_| wrong())?;
@@ -134,29 +134,33 @@ fn read_share(text: &str) -> Result<FaultShare, String> {
     if every == 0 { Err(wrong()) } else { Ok(FaultShare::OneIn(every)) }
 }
 
-fn read_window(text: &str) -> Result<FaultWindow, String> {
+fn parse_window(text: &str) -> Result<FaultWindow, String> {
     let Some((from, length)) = text.split_once('+') else {
-        return Ok(FaultWindow { from: value::time(text)?, length: None });
+        return Ok(FaultWindow { from: value::parse_time(text)?, length: None });
     };
-    Ok(FaultWindow { from: value::time(from)?, length: Some(value::positive_time(length)?) })
+    Ok(FaultWindow {
+        from: value::parse_time(from)?,
+        length: Some(value::parse_positive_time(length)?),
+    })
 }
 
-fn kind(name: &str, value: Option<&str>) -> Result<FaultKind, String> {
+fn parse_kind(name: &str, value: Option<&str>) -> Result<FaultKind, String> {
     if name.starts_with(|c: char| c.is_ascii_digit()) {
-        return status(name, value);
+        return parse_status(name, value);
     }
     let Some((_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
-        return Err(unknown(name));
+        return Err(unknown_fault_error(name));
     };
     let needed = || value.ok_or_else(|| format!("a value is missing: write `{form}`"));
-    let at = || value.map_or(Ok(At::Half), |text| value::count(text, 0).map(At::Tokens));
+    let at = || value.map_or(Ok(At::Half), |text| value::parse_count(text, 0).map(At::Tokens));
     let kind = match name {
-        "slow-accept" => FaultKind::SlowAccept(value::time(needed()?)?),
-        "slow-headers" => FaultKind::SlowHeaders(value::time(needed()?)?),
-        "close-after" => FaultKind::CloseAfter(value::count(needed()?, 1)?),
+        "slow-accept" => FaultKind::SlowAccept(value::parse_time(needed()?)?),
+        "slow-headers" => FaultKind::SlowHeaders(value::parse_time(needed()?)?),
+        "close-after" => FaultKind::CloseAfter(value::parse_count(needed()?, 1)?),
         "pause" => {
-            let (length, every) = value::pair(needed()?)?;
-            let (length, every) = (value::positive_time(length)?, value::positive_time(every)?);
+            let (length, every) = value::split_pair(needed()?)?;
+            let (length, every) =
+                (value::parse_positive_time(length)?, value::parse_positive_time(every)?);
             if length >= every {
                 return Err("the pause must be shorter than the time between pauses".to_owned());
             }
@@ -164,26 +168,32 @@ fn kind(name: &str, value: Option<&str>) -> Result<FaultKind, String> {
         }
         "reset-midstream" => FaultKind::ResetMidstream(at()?),
         "cut" => FaultKind::Cut(at()?),
-        "stall" => FaultKind::Stall(value.map_or(Ok(FaultKind::STALL), value::positive_time)?),
+        "stall" => {
+            FaultKind::Stall(value.map_or(Ok(FaultKind::STALL), value::parse_positive_time)?)
+        }
         "drip" => {
             let Some(value) = value else {
                 return Ok(FaultKind::Drip(FaultKind::DRIP.0, FaultKind::DRIP.1));
             };
-            let (bytes, wait) = value::pair(value)?;
-            FaultKind::Drip(value::count(bytes, 1)?, value::positive_time(wait)?)
+            let (bytes, wait) = value::split_pair(value)?;
+            FaultKind::Drip(value::parse_count(bytes, 1)?, value::parse_positive_time(wait)?)
         }
-        "role" => role(needed()?)?,
-        "joined" => FaultKind::Joined(value.map_or(Ok(FaultKind::JOINED), |n| value::count(n, 2))?),
-        "split" => FaultKind::Split(value.map_or(Ok(FaultKind::SPLIT), |n| value::count(n, 2))?),
-        "huge-event" => FaultKind::HugeEvent(value.map_or(Ok(FaultKind::HUGE), value::size)?),
+        "role" => parse_role(needed()?)?,
+        "joined" => {
+            FaultKind::Joined(value.map_or(Ok(FaultKind::JOINED), |n| value::parse_count(n, 2))?)
+        }
+        "split" => {
+            FaultKind::Split(value.map_or(Ok(FaultKind::SPLIT), |n| value::parse_count(n, 2))?)
+        }
+        "huge-event" => FaultKind::HugeEvent(value.map_or(Ok(FaultKind::HUGE), value::parse_size)?),
         _ if value.is_some() => return Err(format!("`{name}` takes no value")),
-        _ => plain(name).ok_or_else(|| unknown(name))?,
+        _ => kind_without_value(name).ok_or_else(|| unknown_fault_error(name))?,
     };
     Ok(kind)
 }
 
 /// A kind that has no value.
-fn plain(name: &str) -> Option<FaultKind> {
+fn kind_without_value(name: &str) -> Option<FaultKind> {
     Some(match name {
         "refuse" => FaultKind::Refuse,
         "reset" => FaultKind::Reset,
@@ -207,20 +217,20 @@ fn plain(name: &str) -> Option<FaultKind> {
     })
 }
 
-fn status(name: &str, value: Option<&str>) -> Result<FaultKind, String> {
+fn parse_status(name: &str, value: Option<&str>) -> Result<FaultKind, String> {
     let status = name.parse().ok().filter(|status| (400..=599).contains(status));
     let status = status.ok_or_else(|| format!("`{name}` is not a status from 400 to 599"))?;
     match (status, value) {
         (429 | 503, None) => Ok(FaultKind::Status(status, Some(FaultKind::RETRY_AFTER))),
         (429 | 503, Some(seconds)) => {
-            Ok(FaultKind::Status(status, Some(value::count(seconds, 0)?)))
+            Ok(FaultKind::Status(status, Some(value::parse_count(seconds, 0)?)))
         }
         (_, None) => Ok(FaultKind::Status(status, None)),
         (_, Some(_)) => Err("only `429` and `503` take a value, the seconds to wait".to_owned()),
     }
 }
 
-fn role(name: &str) -> Result<FaultKind, String> {
+fn parse_role(name: &str) -> Result<FaultKind, String> {
     let role = RoleShape::NAMES.iter().find(|(_, known)| *known == name);
     role.map(|(role, _)| FaultKind::Role(*role)).ok_or_else(|| {
         let names: Vec<&str> = RoleShape::NAMES.iter().map(|(_, name)| *name).collect();
@@ -228,10 +238,10 @@ fn role(name: &str) -> Result<FaultKind, String> {
     })
 }
 
-fn unknown(name: &str) -> String {
+fn unknown_fault_error(name: &str) -> String {
     let forms: Vec<&str> = MockFault::forms().collect();
     let list = format!("the kinds are: {}", forms.join(", "));
-    let near = goodput_model::closest(name, FORMS.iter().map(|(known, _)| *known));
+    let near = goodput_model::closest_name(name, FORMS.iter().map(|(known, _)| *known));
     near.map_or_else(
         || format!("no such kind\n{list}"),
         |known| format!("no such kind\nhint: did you mean `{known}`?\n{list}"),

@@ -132,7 +132,7 @@ pub enum Needs {
 
 impl Label {
     /// What an answer must have for this to happen to it.
-    pub fn needs(self) -> Needs {
+    pub fn required_answer(self) -> Needs {
         let Self::Named(name) = self else { return Needs::Nothing };
         match name {
             "no-done" | "crlf" | "pings" | "no-space" | "role" | "cumulative" | "joined"
@@ -200,7 +200,7 @@ impl FaultKind {
     }
 
     /// Happens to connections or to the whole server, not to single requests.
-    pub fn is_of_connections(self) -> bool {
+    pub fn affects_connections(self) -> bool {
         matches!(self, Self::Refuse | Self::SlowAccept(_) | Self::CloseAfter(_) | Self::Pause(..))
     }
 

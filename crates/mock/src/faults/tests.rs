@@ -273,9 +273,9 @@ fn every_request_fault_has_an_effect() {
         let when = fault.window.from;
         let faults = Faults::new(vec![MockFault { share: FaultShare::Every, ..fault }], 1);
         let injected = faults.for_request(0, when);
-        let is_connection = fault.kind.is_of_connections();
+        let is_connection = fault.kind.affects_connections();
         assert_eq!(injected.kinds.is_empty(), is_connection, "{text}");
-        assert_eq!(faults.connection() == Connections::default(), !is_connection, "{text}");
+        assert_eq!(faults.connection_faults() == Connections::default(), !is_connection, "{text}");
         let mut rest = injected.clone();
         rest.kinds.clear();
         // An empty role content is what is usual anyway.
@@ -294,7 +294,7 @@ fn connections_have_their_windows() {
         "close-after=3",
         "pause=300ms/10s",
     ]);
-    let connection = faults.connection();
+    let connection = faults.connection_faults();
     let refuses = |s| connection.refuse.iter().any(|window| window.contains(second(s)));
     let refusing = [4, 5, 7, 8, 20, 99].map(refuses);
     assert_eq!(refusing, [false, true, true, false, true, true]);
@@ -308,7 +308,7 @@ fn connections_have_their_windows() {
 
 #[test]
 fn what_an_answer_must_have_for_a_fault_to_happen() {
-    let needs = |text: &str| text.parse::<MockFault>().unwrap().kind.label().needs();
+    let needs = |text: &str| text.parse::<MockFault>().unwrap().kind.label().required_answer();
     assert_eq!(needs("crlf"), Needs::Stream);
     assert_eq!(needs("no-usage"), Needs::Text);
     assert_eq!(needs("ignores-ignore-eos"), Needs::Orders);
@@ -351,7 +351,7 @@ proptest! {
             prop_assert_eq!(fault.to_string().parse::<MockFault>(), Ok(fault));
             let faults = Faults::new(vec![fault], seed);
             faults.for_request(id, Nanos(now));
-            faults.connection().accept_delay(Nanos(now));
+            faults.connection_faults().accept_delay(Nanos(now));
         }
     }
 }

@@ -21,14 +21,14 @@ const UNITS: [(&str, u32); 7] = [
 
 const LARGEST: u32 = 1 << 30;
 
-pub(super) fn time(text: &str) -> Result<Nanos, String> {
+pub(super) fn parse_time(text: &str) -> Result<Nanos, String> {
     let wrong = || format!("`{text}` is not a time: write `2s` or `500ms`");
     let time = Nanos::from(humantime::parse_duration(text).map_err(|_| wrong())?);
     if time > LONGEST { Err(format!("`{text}` is longer than 30 days")) } else { Ok(time) }
 }
 
-pub(crate) fn positive_time(text: &str) -> Result<Nanos, String> {
-    let time = time(text)?;
+pub(crate) fn parse_positive_time(text: &str) -> Result<Nanos, String> {
+    let time = parse_time(text)?;
     if time == Nanos::ZERO { Err("expected a time above zero".to_owned()) } else { Ok(time) }
 }
 
@@ -38,18 +38,18 @@ pub(super) fn time_text(time: Nanos) -> String {
 }
 
 /// A whole number from `least` up.
-pub(super) fn count(text: &str, least: u32) -> Result<u32, String> {
+pub(super) fn parse_count(text: &str, least: u32) -> Result<u32, String> {
     let number = text.parse().ok().filter(|number| (least..=MOST).contains(number));
     number.ok_or_else(|| format!("`{text}` is not a whole number from {least} to {MOST}"))
 }
 
 /// `A/B`
-pub(super) fn pair(text: &str) -> Result<(&str, &str), String> {
+pub(super) fn split_pair(text: &str) -> Result<(&str, &str), String> {
     text.split_once('/').ok_or_else(|| format!("`{text}` has no `/`"))
 }
 
 /// `8MB`, `64KiB`, `1000`
-pub(crate) fn size(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u32, String> {
     let wrong = || format!("`{text}` is not a size from 1B to 1GiB: write `8MB` or `64KiB`");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);

@@ -2,7 +2,7 @@
 //! neither labels nor histograms.
 
 use super::page::MetricsWriter;
-use super::{Gauges, MockMetrics, own, ratio};
+use super::{Gauges, MockMetrics, own, ratio_or_zero};
 
 pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
     let mut page = MetricsWriter::new(&[], false);
@@ -36,18 +36,22 @@ pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
         page.counter(&format!("llamacpp:{name}"), help, value);
     }
     for (name, help, value) in [
-        ("prompt_tokens_seconds", "Prompt tokens per second.", ratio(computed, prefill)),
-        ("predicted_tokens_seconds", "Generated tokens per second.", ratio(predicted, decode)),
+        ("prompt_tokens_seconds", "Prompt tokens per second.", ratio_or_zero(computed, prefill)),
+        (
+            "predicted_tokens_seconds",
+            "Generated tokens per second.",
+            ratio_or_zero(predicted, decode),
+        ),
         ("requests_processing", "Requests in the batch.", gauges.running as f64),
         ("requests_deferred", "Requests in the queue.", gauges.waiting as f64),
         (
             "n_busy_slots_per_decode",
             "Requests in the batch, mean of all steps.",
-            ratio(predicted, gauges.steps as f64),
+            ratio_or_zero(predicted, gauges.steps as f64),
         ),
     ] {
         page.gauge(&format!("llamacpp:{name}"), help, value);
     }
-    own::write(&mut page, metrics, gauges);
+    own::write_own_metrics(&mut page, metrics, gauges);
     page.finish()
 }

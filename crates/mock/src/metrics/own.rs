@@ -4,8 +4,12 @@ use super::bounds::LATENESS;
 use super::page::MetricsWriter;
 use super::{Gauges, MockMetrics};
 
-pub(super) fn write(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
-    page.with(&[]);
+pub(super) fn write_own_metrics(
+    page: &mut MetricsWriter<'_>,
+    metrics: &MockMetrics,
+    gauges: &Gauges,
+) {
+    page.set_labels(&[]);
     page.counter(
         "mock_requests_total",
         "Answers that the engine began: each choice of a request is one.",
@@ -31,15 +35,19 @@ pub(super) fn write(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges:
     );
     let faults: Vec<(String, u64)> =
         metrics.faults.iter().map(|(label, count)| (label.to_string(), count)).collect();
-    rows(page, ("mock_faults_total", "Faults injected on purpose, by kind.", "kind"), &faults);
+    write_labeled(
+        page,
+        ("mock_faults_total", "Faults injected on purpose, by kind.", "kind"),
+        &faults,
+    );
     let refused: Vec<(String, u64)> =
         metrics.refused.iter().map(|(status, count)| (status.to_string(), *count)).collect();
     let family = ("mock_refused_total", "Requests answered with an error status.", "status");
-    rows(page, family, &refused);
+    write_labeled(page, family, &refused);
 }
 
 /// A counter by one label; none at all while it has no rows.
-fn rows(page: &mut MetricsWriter<'_>, family: (&str, &str, &str), rows: &[(String, u64)]) {
+fn write_labeled(page: &mut MetricsWriter<'_>, family: (&str, &str, &str), rows: &[(String, u64)]) {
     let (name, help, label) = family;
     if !rows.is_empty() {
         page.family(name, "counter", help);

@@ -21,7 +21,7 @@ impl<'a> MetricsWriter<'a> {
     }
 
     /// From here on with other labels on every sample.
-    pub(super) fn with(&mut self, common: Labels<'a>) {
+    pub(super) fn set_labels(&mut self, common: Labels<'a>) {
         self.common = common;
     }
 
@@ -50,7 +50,7 @@ impl<'a> MetricsWriter<'a> {
         let mut all: Vec<(&str, &str)> = self.common.iter().chain(labels).copied().collect();
         all.sort_unstable();
         let all: Vec<String> = all.iter().map(|(name, text)| metrics_label(name, text)).collect();
-        let number = self.number(value);
+        let number = self.number_text(value);
         self.sheet.line(name, &all.join(","), number);
     }
 
@@ -60,7 +60,7 @@ impl<'a> MetricsWriter<'a> {
         self.family(name, "histogram", help);
         let bucket = format!("{name}_bucket");
         for bound in bounds {
-            let le = self.number(*bound);
+            let le = self.number_text(*bound);
             self.sample(&bucket, &[("le", &le)], histogram.count_up_to(*bound) as f64);
         }
         let count = histogram.count() as f64;
@@ -69,7 +69,7 @@ impl<'a> MetricsWriter<'a> {
         self.sample(&format!("{name}_sum"), &[], histogram.sum());
     }
 
-    fn number(&self, value: f64) -> String {
+    fn number_text(&self, value: f64) -> String {
         if self.has_point { format!("{value:?}") } else { format!("{value}") }
     }
 }

@@ -5,24 +5,24 @@
 
 use super::bounds::{SGLANG_GAP, SGLANG_QUEUE, SGLANG_REQUEST, SGLANG_TTFT};
 use super::page::MetricsWriter;
-use super::{Gauges, MockMetrics, own, ratio};
+use super::{Gauges, MockMetrics, own, ratio_or_zero};
 
 pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges, model: &str) -> String {
     let scheduler =
         [("engine_type", "unified"), ("model_name", model), ("pp_rank", "0"), ("tp_rank", "0")];
     let request = [("model_name", model)];
     let mut page = MetricsWriter::new(&scheduler, true);
-    state(&mut page, metrics, gauges);
-    page.with(&request);
-    requests(&mut page, metrics);
-    own::write(&mut page, metrics, gauges);
+    write_state(&mut page, metrics, gauges);
+    page.set_labels(&request);
+    write_requests(&mut page, metrics);
+    own::write_own_metrics(&mut page, metrics, gauges);
     page.finish()
 }
 
-fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
+fn write_state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     let tokens = |blocks: u64| blocks.saturating_mul(metrics.block_tokens) as f64;
-    let usage = ratio(gauges.kv_blocks_used as f64, gauges.kv_blocks_total as f64);
-    let hits = ratio(gauges.prefix_hits as f64, gauges.prefix_queries as f64);
+    let usage = ratio_or_zero(gauges.kv_blocks_used as f64, gauges.kv_blocks_total as f64);
+    let hits = ratio_or_zero(gauges.prefix_hits as f64, gauges.prefix_queries as f64);
     for (name, help, value) in [
         ("num_running_reqs", "Requests in the batch.", gauges.running as f64),
         ("num_queue_reqs", "Requests in the queue.", gauges.waiting as f64),
@@ -35,7 +35,7 @@ fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
         page.gauge(&format!("sglang:{name}"), help, value);
     }
     if gauges.spec_drafted > 0 {
-        let rate = ratio(gauges.spec_accepted as f64, gauges.spec_drafted as f64);
+        let rate = ratio_or_zero(gauges.spec_accepted as f64, gauges.spec_drafted as f64);
         page.gauge("sglang:spec_accept_rate", "Share of proposed tokens that were accepted.", rate);
     }
     let name = "sglang:num_retracted_requests_total";
@@ -44,7 +44,7 @@ fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     page.histogram("sglang:queue_time_seconds", "Time in the queue.", queue);
 }
 
-fn requests(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
+fn write_requests(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     let [stop, length, abort] = metrics.finished;
     for (name, help, value) in [
         ("prompt_tokens_total", "Prompt tokens.", metrics.prompt_tokens),

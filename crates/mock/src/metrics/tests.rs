@@ -123,17 +123,17 @@ fn four_requests() -> MockMetrics {
         (FinishReason::ToolCalls, 1),
         (FinishReason::Abort, 2),
     ] {
-        metrics.connected();
-        metrics.arrived();
-        metrics.prefilled(100, 32, Nanos(10 * MS), Nanos(50 * MS));
-        metrics.first_token(Nanos(60 * MS));
-        metrics.event(Some(Nanos::from_micros(20)));
+        metrics.count_connect();
+        metrics.count_arrival();
+        metrics.add_prefill(100, 32, Nanos(10 * MS), Nanos(50 * MS));
+        metrics.add_first_token(Nanos(60 * MS));
+        metrics.count_event(Some(Nanos::from_micros(20)));
         for _ in 1..output {
-            metrics.tokens(1, Nanos(25 * MS));
-            metrics.event(Some(Nanos::from_micros(1_001)));
+            metrics.add_tokens(1, Nanos(25 * MS));
+            metrics.count_event(Some(Nanos::from_micros(1_001)));
         }
         let decode = Nanos(25 * MS * (output - 1));
-        metrics.finished(&Finished {
+        metrics.add_finished(&Finished {
             reason,
             e2e: Nanos(60 * MS) + decode,
             prefill: Nanos(50 * MS),
@@ -145,12 +145,12 @@ fn four_requests() -> MockMetrics {
             n: 1,
         });
     }
-    metrics.disconnected();
-    metrics.refused(503);
-    metrics.refused(503);
-    metrics.injected(faults.labels().next().unwrap());
-    metrics.injected(faults.labels().next().unwrap());
-    metrics.scraped(Nanos(2_000 * MS));
+    metrics.count_disconnect();
+    metrics.count_refusal(503);
+    metrics.count_refusal(503);
+    metrics.count_fault(faults.labels().next().unwrap());
+    metrics.count_fault(faults.labels().next().unwrap());
+    metrics.note_scrape(Nanos(2_000 * MS));
     metrics
 }
 
@@ -333,8 +333,8 @@ fn the_mocks_own_values() {
 fn values_of_the_other_dialects() {
     let mut metrics = four_requests();
     // Three tokens in one step: one gap for vLLM, three thirds of it for SGLang.
-    metrics.tokens(3, Nanos(24 * MS));
-    metrics.tokens(0, Nanos(24 * MS));
+    metrics.add_tokens(3, Nanos(24 * MS));
+    metrics.add_tokens(0, Nanos(24 * MS));
     let sglang = read(&metrics.render(MetricNames::Sglang, &GAUGES, "m"));
     assert_eq!(
         value(&sglang, "sglang:inter_token_latency_seconds_bucket", &[("le", "0.008")]),

@@ -52,6 +52,6 @@ pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges) -> String {
     ] {
         page.histogram(name, help, (histogram, &tokens));
     }
-    own::write(&mut page, metrics, gauges);
+    own::write_own_metrics(&mut page, metrics, gauges);
     page.finish()
 }

@@ -5,20 +5,20 @@
 
 use super::bounds::{VLLM_GAP, VLLM_N, VLLM_REQUEST, VLLM_TOKENS, VLLM_TTFT};
 use super::page::MetricsWriter;
-use super::{Gauges, MockMetrics, own, ratio};
+use super::{Gauges, MockMetrics, own, ratio_or_zero};
 
 pub(super) fn render(metrics: &MockMetrics, gauges: &Gauges, model: &str) -> String {
     let labels = [("engine", "0"), ("model_name", model)];
     let mut page = MetricsWriter::new(&labels, true);
-    state(&mut page, metrics, gauges);
-    counters(&mut page, metrics, gauges);
-    tokens(&mut page, metrics);
-    times(&mut page, metrics);
-    own::write(&mut page, metrics, gauges);
+    write_state(&mut page, metrics, gauges);
+    write_counters(&mut page, metrics, gauges);
+    write_tokens(&mut page, metrics);
+    write_times(&mut page, metrics);
+    own::write_own_metrics(&mut page, metrics, gauges);
     page.finish()
 }
 
-fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
+fn write_state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     let waiting = gauges.waiting as f64;
     page.gauge("vllm:num_requests_running", "Requests in the batch.", gauges.running as f64);
     page.gauge("vllm:num_requests_waiting", "Requests in the queue.", waiting);
@@ -26,7 +26,7 @@ fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     page.family(name, "gauge", "Requests in the queue, by what they wait for.");
     page.sample(name, &[("reason", "capacity")], waiting);
     page.sample(name, &[("reason", "deferred")], 0.0);
-    let usage = ratio(gauges.kv_blocks_used as f64, gauges.kv_blocks_total as f64);
+    let usage = ratio_or_zero(gauges.kv_blocks_used as f64, gauges.kv_blocks_total as f64);
     page.gauge("vllm:kv_cache_usage_perc", "Share of the KV cache in use, from 0 to 1.", usage);
     let name = "vllm:cache_config_info";
     page.family(name, "gauge", "Size of the KV cache, in labels.");
@@ -40,7 +40,7 @@ fn state(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     page.sample(name, &size, 1.0);
 }
 
-fn counters(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
+fn write_counters(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges) {
     for (name, help, value) in [
         (
             "prefix_cache_queries_total",
@@ -72,7 +72,7 @@ fn counters(page: &mut MetricsWriter<'_>, metrics: &MockMetrics, gauges: &Gauges
     }
 }
 
-fn tokens(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
+fn write_tokens(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     let bounds: &[f64] = &VLLM_TOKENS;
     for (name, help, histogram) in [
         ("request_prompt_tokens", "Tokens of a prompt.", &metrics.request_prompt),
@@ -90,7 +90,7 @@ fn tokens(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     // An engine without steps has no such page: better none than one of zeros.
 }
 
-fn times(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
+fn write_times(page: &mut MetricsWriter<'_>, metrics: &MockMetrics) {
     for (name, help, histogram, bounds) in [
         (
             "time_to_first_token_seconds",

@@ -19,7 +19,7 @@ const BUCKETS: usize = 36 << FINE;
 #[serde(default)]
 pub struct LogHistogram {
     /// As many as are needed: the last is not zero.
-    #[serde(serialize_with = "write", deserialize_with = "read")]
+    #[serde(serialize_with = "serialize_buckets", deserialize_with = "deserialize_buckets")]
     counts: Vec<u64>,
     /// Values that were still growing when they were given up: longer than anything.
     unfinished: u64,
@@ -30,7 +30,7 @@ pub struct LogHistogram {
 impl LogHistogram {
     /// One more.
     pub fn add(&mut self, time: Nanos) {
-        self.put(bucket(time), 1);
+        self.add_to_bucket(bucket_index(time), 1);
         self.max = self.max.max(time);
     }
 
@@ -41,8 +41,8 @@ impl LogHistogram {
 
     /// Adds those of another.
     pub fn merge(&mut self, other: &Self) {
-        for (place, count) in other.filled() {
-            self.put(place, count);
+        for (place, count) in other.filled_buckets() {
+            self.add_to_bucket(place, count);
         }
         self.unfinished = self.unfinished.saturating_add(other.unfinished);
         self.max = self.max.max(other.max);
@@ -53,9 +53,9 @@ impl LogHistogram {
     pub fn since(&self, before: &Self) -> Self {
         let mut since = Self { max: self.max, ..Self::default() };
         since.unfinished = self.unfinished.saturating_sub(before.unfinished);
-        for (place, count) in self.filled() {
+        for (place, count) in self.filled_buckets() {
             let then = before.counts.get(place).copied().unwrap_or(0);
-            since.put(place, count.saturating_sub(then));
+            since.add_to_bucket(place, count.saturating_sub(then));
         }
         since
     }
@@ -82,21 +82,21 @@ impl LogHistogram {
         let count = self.count();
         let rank = (share * count as f64).ceil().max(1.0) as u64;
         let mut sum = 0u64;
-        for (place, count) in self.filled() {
+        for (place, count) in self.filled_buckets() {
             sum = sum.saturating_add(count);
             if sum >= rank {
-                return Some(middle(place).min(self.max).as_ms());
+                return Some(bucket_middle(place).min(self.max).as_ms());
             }
         }
         (count > 0).then_some(f64::INFINITY)
     }
 
-    fn filled(&self) -> impl Iterator<Item = (usize, u64)> {
+    fn filled_buckets(&self) -> impl Iterator<Item = (usize, u64)> {
         self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0)
     }
 
     /// A peer may say any number, and any bucket.
-    fn put(&mut self, place: usize, count: u64) {
+    fn add_to_bucket(&mut self, place: usize, count: u64) {
         if count == 0 || place >= BUCKETS {
             return;
         }
@@ -110,27 +110,27 @@ impl LogHistogram {
 }
 
 /// Buckets that hold something, by number.
-fn write<S: Serializer>(counts: &[u64], to: S) -> Result<S::Ok, S::Error> {
+fn serialize_buckets<S: Serializer>(counts: &[u64], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(counts.iter().enumerate().filter(|(_, count)| **count > 0))
 }
 
-fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+fn deserialize_buckets<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     let mut own = LogHistogram::default();
     for (place, count) in BTreeMap::<u16, u64>::deserialize(from)? {
-        own.put(usize::from(place), count);
+        own.add_to_bucket(usize::from(place), count);
     }
     Ok(own.counts)
 }
 
 /// Linear up to 2⁵ grains, then 2⁵ buckets for each doubling.
-fn bucket(time: Nanos) -> usize {
+fn bucket_index(time: Nanos) -> usize {
     let grains = (time.0 >> GRAIN).min(LARGEST);
     let shift = (u64::BITS - grains.leading_zeros()).saturating_sub(FINE + 1);
     ((u64::from(shift) << FINE) + (grains >> shift)) as usize
 }
 
 /// The middle of a bucket.
-fn middle(place: usize) -> Nanos {
+fn bucket_middle(place: usize) -> Nanos {
     let shift = (place >> FINE).saturating_sub(1) as u32;
     let from = (place as u64 - (u64::from(shift) << FINE)) << shift;
     Nanos((from << GRAIN) + (1 << (shift + GRAIN)) / 2)
@@ -144,23 +144,23 @@ mod tests {
     fn every_time_is_told_within_two_percent() {
         let mut time = 5_000u64;
         while time < 86_400_000_000_000 {
-            let told = middle(bucket(Nanos(time))).0 as f64;
+            let told = bucket_middle(bucket_index(Nanos(time))).0 as f64;
             assert!((told / time as f64 - 1.0).abs() < 0.02, "{time} as {told}");
             time += time / 7;
         }
         // Neighbors in order, and the largest in the last.
-        let all: Vec<u64> = (0..BUCKETS).map(|place| middle(place).0).collect();
+        let all: Vec<u64> = (0..BUCKETS).map(|place| bucket_middle(place).0).collect();
         assert!(all.is_sorted());
-        assert!((0..BUCKETS).all(|place| bucket(middle(place)) == place));
-        assert_eq!(bucket(Nanos(u64::MAX)), BUCKETS - 1);
-        assert_eq!(bucket(Nanos(0)), 0);
+        assert!((0..BUCKETS).all(|place| bucket_index(bucket_middle(place)) == place));
+        assert_eq!(bucket_index(Nanos(u64::MAX)), BUCKETS - 1);
+        assert_eq!(bucket_index(Nanos(0)), 0);
     }
 
     #[test]
     fn no_number_and_no_bucket_is_too_large() {
         let mut sum = LogHistogram::default();
-        sum.put(7, u64::MAX);
-        sum.put(BUCKETS, 1);
+        sum.add_to_bucket(7, u64::MAX);
+        sum.add_to_bucket(BUCKETS, 1);
         sum.merge(&sum.clone());
         assert_eq!(sum.count(), u64::MAX);
         assert!(sum.quantile_ms(0.99).is_some());

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::text::{duration_text, option_duration_text};
 use crate::LoadShape;
-use crate::parse::{ParseError, wrong};
+use crate::parse::{ParseError, parse_error};
 
 /// How much load, when, and for how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,7 +100,7 @@ pub enum Keep {
 
 impl Mode {
     /// How many of the workers that were asked for have something to do.
-    pub fn workers(&self, asked: u32) -> u32 {
+    pub fn useful_workers(&self, asked: u32) -> u32 {
         match self {
             Self::Open { .. } | Self::Shaped { .. } | Self::Replay { .. } => asked,
             Self::Closed { concurrency, .. } => asked.min(*concurrency),
@@ -108,7 +108,7 @@ impl Mode {
     }
 
     /// Requests in flight at most, where an open loop has such a bound.
-    pub fn cap(&self) -> Option<u32> {
+    pub fn most_in_flight(&self) -> Option<u32> {
         match self {
             Self::Open { max_concurrency, .. }
             | Self::Shaped { max_concurrency, .. }
@@ -120,7 +120,7 @@ impl Mode {
     /// The word in `summary.json`: `open`, `shaped`, `replay`, `capped`, `burst` or `closed`.
     pub fn name(&self) -> &'static str {
         match self {
-            _ if self.cap().is_some() => "capped",
+            _ if self.most_in_flight().is_some() => "capped",
             Self::Open { rate: Rate::Infinite, .. } => "burst",
             Self::Open { .. } => "open",
             Self::Shaped { .. } => "shaped",
@@ -181,14 +181,15 @@ impl FromStr for Rate {
             Some((number, "s")) => (number, 1.0),
             Some((number, "m")) => (number, 60.0),
             Some((number, "h")) => (number, 3600.0),
-            Some(_) => return Err(wrong(text, EXPECTED)),
+            Some(_) => return Err(parse_error(text, EXPECTED)),
         };
-        let rate = number.trim().parse::<f64>().map_err(|_| wrong(text, EXPECTED))? / per_seconds;
+        let rate =
+            number.trim().parse::<f64>().map_err(|_| parse_error(text, EXPECTED))? / per_seconds;
         // Below one request in 11 days and above what nanoseconds can tell apart nothing is meant.
         if (1e-6..=1e9).contains(&rate) {
             Ok(Self::PerSecond(rate))
         } else {
-            Err(wrong(text, EXPECTED))
+            Err(parse_error(text, EXPECTED))
         }
     }
 }
@@ -212,7 +213,7 @@ impl FromStr for ArrivalProcess {
             "constant" => Ok(Self::Constant),
             other => match other.strip_prefix("gamma:").map(str::parse::<f64>) {
                 Some(Ok(cv)) if (0.01..=100.0).contains(&cv) => Ok(Self::Gamma(cv)),
-                _ => Err(wrong(text, EXPECTED)),
+                _ => Err(parse_error(text, EXPECTED)),
             },
         }
     }
@@ -240,7 +241,7 @@ impl FromStr for LoadExtent {
         }
         humantime::parse_duration(text)
             .map(Self::Time)
-            .map_err(|_| wrong(text, "a time (`10s`), a number of requests (`50`) or `auto`"))
+            .map_err(|_| parse_error(text, "a time (`10s`), a number of requests (`50`) or `auto`"))
     }
 }
 

@@ -14,14 +14,14 @@ pub struct Measure {
     /// Percentiles, each in (0, 100).
     pub percentiles: Vec<f64>,
     /// Whether a server of known timing gets requests during the load.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub canary: bool,
     /// Whether each percentile also has MLPerf's early-stopping estimate.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub early_stopping: bool,
     /// Whether the log holds a hash of each body, which proves that several servers were sent the
     /// same.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "is_false")]
     pub hash_bodies: bool,
     /// The SLO.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ impl SloQuestion {
     }
 
     /// Asks it of a plan, as if it had been asked before the run.
-    pub fn ask(&self, measure: &mut Measure) {
+    pub fn apply_to(&self, measure: &mut Measure) {
         if let Some(slo) = &self.slo {
             measure.slo = Some(slo.clone());
             measure.attainment = None;
@@ -97,11 +97,11 @@ impl SloQuestion {
     }
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
-fn is_no(value: &bool) -> bool {
+fn is_false(value: &bool) -> bool {
     !value
 }

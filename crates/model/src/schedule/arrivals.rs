@@ -55,12 +55,12 @@ impl ArrivalSequence {
 }
 
 /// Gap before arrival `index` in units of the mean gap.
-fn gap(process: Process, seed: u64, index: u64) -> f64 {
+fn gap_before(process: Process, seed: u64, index: u64) -> f64 {
     let mut stream = RandomStream::new(seed, Domain::Arrivals, index);
     match process {
         Process::Constant => 1.0,
-        Process::Poisson => stream.exponential(),
-        Process::Gamma(cv) => stream.gamma(1.0 / (cv * cv)),
+        Process::Poisson => stream.draw_exponential(),
+        Process::Gamma(cv) => stream.draw_gamma(1.0 / (cv * cv)),
     }
 }
 
@@ -69,7 +69,7 @@ impl Iterator for ArrivalSequence {
 
     fn next(&mut self) -> Option<Nanos> {
         let index = self.index;
-        let gap = || gap(self.process, self.seed, index);
+        let gap = || gap_before(self.process, self.seed, index);
         let at = match (&mut self.pace, self.process) {
             (RateCourse::Even(Rate::Infinite), _) => Nanos::ZERO,
             // Computed from the index, so that a rounded gap is never added up.
@@ -80,10 +80,12 @@ impl Iterator for ArrivalSequence {
                 self.last + Nanos::from_secs_f64(gap() / *rate)
             }
             (RateCourse::Bursts(size, every), _) => Nanos(every.0.saturating_mul(index / *size)),
-            (RateCourse::Shaped(_, course), Process::Constant) => course.at(index as f64)?,
+            (RateCourse::Shaped(_, course), Process::Constant) => {
+                course.instant_of(index as f64)?
+            }
             (RateCourse::Shaped(sum, course), _) => {
                 *sum += gap();
-                course.at(*sum)?
+                course.instant_of(*sum)?
             }
         };
         self.index += 1;

@@ -6,7 +6,7 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
-use crate::random::{cos, sin};
+use crate::random::{portable_cos, portable_sin};
 use crate::{LoadStage as Stage, Nanos};
 
 /// Arrivals that are this close to the end of a stage belong to the next one: sums of rates times
@@ -32,10 +32,10 @@ impl InverseRate {
 
     /// When `expected` arrivals are expected: the last such instant, so that an arrival on the border
     /// of a rest comes after it. `None` once the shape has ended.
-    pub(crate) fn at(&mut self, expected: f64) -> Option<Nanos> {
+    pub(crate) fn instant_of(&mut self, expected: f64) -> Option<Nanos> {
         match self {
-            Self::Stages(stages) => stages.at(expected),
-            Self::Sine(sine) => Some(sine.at(expected)),
+            Self::Stages(stages) => stages.instant_of(expected),
+            Self::Sine(sine) => Some(sine.instant_of(expected)),
         }
     }
 }
@@ -52,11 +52,11 @@ pub(crate) struct Stages {
 }
 
 impl Stages {
-    fn at(&mut self, expected: f64) -> Option<Nanos> {
+    fn instant_of(&mut self, expected: f64) -> Option<Nanos> {
         while let Some(stage) = self.left.last() {
             let within = (expected - self.before).max(0.0);
-            let (area, length) = (area(stage), Nanos::from(stage.length));
-            let at = Nanos::from_secs_f64(inverse(stage, within));
+            let (area, length) = (stage_arrivals(stage), Nanos::from(stage.length));
+            let at = Nanos::from_secs_f64(seconds_into_stage(stage, within));
             if within < area - NEAR && at < length {
                 return Some(self.start + at);
             }
@@ -69,13 +69,13 @@ impl Stages {
 }
 
 /// What is expected in a stage.
-fn area(stage: &Stage) -> f64 {
+fn stage_arrivals(stage: &Stage) -> f64 {
     f64::midpoint(stage.from, stage.to) * stage.length.as_secs_f64()
 }
 
 /// Seconds into a stage until `expected` arrivals are expected in it: the root of
 /// *from·t + slope·t²/2*, in the form that does not cancel.
-fn inverse(stage: &Stage, expected: f64) -> f64 {
+fn seconds_into_stage(stage: &Stage, expected: f64) -> f64 {
     let slope = (stage.to - stage.from) / stage.length.as_secs_f64();
     let at_end = (stage.from * stage.from + 2.0 * slope * expected).max(0.0).sqrt();
     if expected > 0.0 { 2.0 * expected / (stage.from + at_end) } else { 0.0 }
@@ -96,29 +96,29 @@ impl Sine {
     /// Five are usual. Where a wave touches zero each step takes off a third: 91 for a day.
     const MOST_STEPS: u32 = 100;
 
-    fn at(&self, expected: f64) -> Nanos {
+    fn instant_of(&self, expected: f64) -> Nanos {
         let period = self.period.as_secs();
         let each = self.mean * period;
         let periods = (expected / each).floor();
         let wanted = (expected - periods * each).clamp(0.0, each);
         let whole = Nanos(self.period.0.saturating_mul(periods as u64));
-        whole + Nanos::from_secs_f64(self.within(wanted, period))
+        whole + Nanos::from_secs_f64(self.solve_within_period(wanted, period))
     }
 
     /// Newton's method, within bounds that are halved where it would leave them.
-    fn within(&self, wanted: f64, period: f64) -> f64 {
+    fn solve_within_period(&self, wanted: f64, period: f64) -> f64 {
         let (mut low, mut high) = (0.0, period);
         let mut at = wanted / self.mean;
         for _ in 0..Self::MOST_STEPS {
             let phase = TAU * at / period;
-            let swing = self.amplitude * period / TAU * (1.0 - cos(phase));
+            let swing = self.amplitude * period / TAU * (1.0 - portable_cos(phase));
             let excess = self.mean * at + swing - wanted;
             if excess > 0.0 {
                 high = at;
             } else {
                 low = at;
             }
-            let newton = at - excess / (self.mean + self.amplitude * sin(phase));
+            let newton = at - excess / (self.mean + self.amplitude * portable_sin(phase));
             if (newton - at).abs() < Self::CLOSE {
                 return newton;
             }

@@ -25,7 +25,7 @@ pub struct RunTimeline {
 /// Where a session stands in the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlacedSession {
-    /// The phase of its first request, and of the others unless [`RunTimeline::follow`] moves them.
+    /// The phase of its first request, and of the others unless [`RunTimeline::later_phase`] moves them.
     pub phase: Phase,
     /// How many of its requests may be sent; the count ends behind the last of them.
     pub allowed: u64,
@@ -53,7 +53,7 @@ impl RunTimeline {
     }
 
     /// The phase of the next request, due at `at`; `None` when the run has sent enough.
-    pub fn place(&self, at: Nanos) -> Option<Phase> {
+    pub fn next_phase(&self, at: Nanos) -> Option<Phase> {
         self.place_session(at, 1).map(|placed| placed.phase)
     }
 
@@ -69,12 +69,12 @@ impl RunTimeline {
         }
         let from = Nanos(self.measured_from.fetch_min(at.0, Ordering::Relaxed).min(at.0));
         if let Some(duration) = self.duration.filter(|duration| at >= from + *duration) {
-            return self.cooling(at, from + duration, requests);
+            return self.place_in_cooldown(at, from + duration, requests);
         }
-        let allowed = self.count(at, requests);
+        let allowed = self.take_measured(at, requests);
         if allowed == 0 {
             let to = Nanos(self.measured_to.load(Ordering::Relaxed));
-            return self.cooling(at, to, requests);
+            return self.place_in_cooldown(at, to, requests);
         }
         Some(PlacedSession { phase: Phase::Measured, allowed })
     }
@@ -82,7 +82,7 @@ impl RunTimeline {
     /// The phase of a later step, due at `at`, of a session in this phase; `None` when it comes too
     /// late to be sent. Time decides in a run with a duration. A run by count alone has counted the
     /// session as a whole, so it keeps its phase.
-    pub fn follow(&self, at: Nanos, phase: Phase) -> Option<Phase> {
+    pub fn later_phase(&self, at: Nanos, phase: Phase) -> Option<Phase> {
         let Some(duration) = self.duration else { return Some(phase) };
         let from = Nanos(self.measured_from.load(Ordering::Relaxed));
         if at < from {
@@ -111,29 +111,34 @@ impl RunTimeline {
     fn is_warming(&self, at: Nanos, requests: u64) -> bool {
         match self.warmup {
             LoadExtent::Time(time) => at < Nanos::from(time),
-            LoadExtent::Requests(limit) => take(&self.warmed, limit, requests) > 0,
+            LoadExtent::Requests(limit) => take_up_to(&self.warmed, limit, requests) > 0,
             LoadExtent::Auto => false,
         }
     }
 
     /// How many of this many requests the measured count takes. Notes where it ends.
-    fn count(&self, at: Nanos, requests: u64) -> u64 {
+    fn take_measured(&self, at: Nanos, requests: u64) -> u64 {
         let limit = self.num_requests.unwrap_or(u64::MAX);
-        let taken = take(&self.measured, limit, requests);
+        let taken = take_up_to(&self.measured, limit, requests);
         if taken < requests {
             self.measured_to.fetch_min(at.0, Ordering::Relaxed);
         }
         taken
     }
 
-    fn cooling(&self, at: Nanos, measured_to: Nanos, requests: u64) -> Option<PlacedSession> {
+    fn place_in_cooldown(
+        &self,
+        at: Nanos,
+        measured_to: Nanos,
+        requests: u64,
+    ) -> Option<PlacedSession> {
         let is_within = at < measured_to + self.cooldown;
         is_within.then_some(PlacedSession { phase: Phase::Cooldown, allowed: requests })
     }
 }
 
 /// Takes up to `wanted` of what is left below the limit: how many.
-fn take(counter: &AtomicU64, limit: u64, wanted: u64) -> u64 {
+fn take_up_to(counter: &AtomicU64, limit: u64, wanted: u64) -> u64 {
     let before = counter.fetch_add(wanted, Ordering::Relaxed);
     limit.saturating_sub(before).min(wanted)
 }
@@ -169,7 +174,7 @@ mod tests {
     fn counts(load: &Load) -> [usize; 3] {
         let timeline = RunTimeline::new(load);
         let phases: Vec<_> = (0..1000)
-            .map_while(|second| timeline.place(Nanos::from_millis(second * 1000)))
+            .map_while(|second| timeline.next_phase(Nanos::from_millis(second * 1000)))
             .collect();
         [Phase::Warmup, Phase::Measured, Phase::Cooldown]
             .map(|phase| phases.iter().filter(|p| **p == phase).count())
@@ -261,19 +266,19 @@ mod tests {
             (Measured, 28, None),
             (Cooldown, 28, None),
         ] {
-            assert_eq!(timed.follow(at(seconds), phase), expected, "{phase:?} at {seconds}");
+            assert_eq!(timed.later_phase(at(seconds), phase), expected, "{phase:?} at {seconds}");
         }
         // Until the warm-up's count is used up, the start of the measured part is unknown.
         let counted = RunTimeline::new(&load(LoadExtent::Requests(1), Some(20), None, 0));
         assert_eq!(counted.place_session(at(3), 1).unwrap().phase, Warmup);
-        assert_eq!(counted.follow(at(100), Warmup), Some(Warmup));
+        assert_eq!(counted.later_phase(at(100), Warmup), Some(Warmup));
         assert_eq!(counted.place_session(at(101), 1).unwrap().phase, Measured);
-        assert_eq!(counted.follow(at(120), Warmup), Some(Measured));
-        assert_eq!(counted.follow(at(121), Measured), None);
+        assert_eq!(counted.later_phase(at(120), Warmup), Some(Measured));
+        assert_eq!(counted.later_phase(at(121), Measured), None);
         // By count alone, the phase stays whatever the time.
         let counted = RunTimeline::new(&load(LoadExtent::Requests(1), None, Some(9), 0));
         for phase in [Warmup, Measured, Cooldown] {
-            assert_eq!(counted.follow(at(9999), phase), Some(phase));
+            assert_eq!(counted.later_phase(at(9999), phase), Some(phase));
         }
         // The count ended the measured part early: what was counted stays, the rest cools down.
         let both = RunTimeline::new(&load(secs(0), Some(20), Some(4), 5));
@@ -282,9 +287,9 @@ mod tests {
             Some(PlacedSession { phase: Measured, allowed: 4 })
         );
         assert_eq!(both.place_session(at(6), 1).unwrap().phase, Cooldown);
-        assert_eq!(both.follow(at(7), Measured), Some(Measured));
-        assert_eq!(both.follow(at(7), Cooldown), Some(Cooldown));
-        assert_eq!(both.follow(at(11), Cooldown), None);
+        assert_eq!(both.later_phase(at(7), Measured), Some(Measured));
+        assert_eq!(both.later_phase(at(7), Cooldown), Some(Cooldown));
+        assert_eq!(both.later_phase(at(11), Cooldown), None);
     }
 
     fn extent() -> impl Strategy<Value = LoadExtent> {
@@ -308,7 +313,7 @@ mod tests {
                 let at = Nanos::from_millis(seconds * 1000);
                 let placed = session.place_session(at, 1);
                 prop_assert!(placed.is_none_or(|placed| placed.allowed == 1));
-                prop_assert_eq!(placed.map(|placed| placed.phase), single.place(at));
+                prop_assert_eq!(placed.map(|placed| placed.phase), single.next_phase(at));
                 prop_assert_eq!(session.end(), single.end());
                 let placed = several.place_session(at, requests);
                 prop_assert!(placed.is_none_or(|p| (1..=requests).contains(&p.allowed)));

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::{PRESETS, Slo, SloLimit, SloMetric, SloRelation, SloStatistic, SloTerm};
-use crate::{MetricName, excerpt};
+use crate::{MetricName, safe_excerpt};
 
 /// More terms than anybody means.
 const MOST_TERMS: usize = 32;
@@ -33,7 +33,7 @@ impl FromStr for Slo {
     type Err = SloError;
     fn from_str(text: &str) -> Result<Self, SloError> {
         let error = |number: usize, term: &str, what: String| {
-            Err(SloError { number: number + 1, term: excerpt(term.trim()), what })
+            Err(SloError { number: number + 1, term: safe_excerpt(term.trim()), what })
         };
         // With each term: the number of the part it comes from, and whether a preset holds it.
         let mut found: Vec<(SloTerm, usize, bool)> = Vec::new();
@@ -41,12 +41,12 @@ impl FromStr for Slo {
             if found.len() >= MOST_TERMS {
                 return error(number, part, format!("more than {MOST_TERMS} terms"));
             }
-            let (terms, is_preset) = match read_part(part.trim()) {
+            let (terms, is_preset) = match parse_part(part.trim()) {
                 Ok(read) => read,
                 Err(what) => return error(number, part, what),
             };
             for term in terms {
-                match found.iter_mut().find(|(other, ..)| is_same(other, &term)) {
+                match found.iter_mut().find(|(other, ..)| is_same_term(other, &term)) {
                     None => found.push((term, number, is_preset)),
                     // Terms next to a preset override the preset.
                     Some(place) if place.2 && !is_preset => *place = (term, number, false),
@@ -69,25 +69,25 @@ impl FromStr for Slo {
     }
 }
 
-fn is_same(one: &SloTerm, other: &SloTerm) -> bool {
+fn is_same_term(one: &SloTerm, other: &SloTerm) -> bool {
     one.metric == other.metric && one.statistic == other.statistic
 }
 
 /// The terms of one part between commas, and whether they are those of a preset.
-fn read_part(text: &str) -> Result<(Vec<SloTerm>, bool), String> {
+fn parse_part(text: &str) -> Result<(Vec<SloTerm>, bool), String> {
     let sign = text.find(['<', '>', '≤', '≥']);
     if let Some(at) = sign {
         let (left, right) = text.split_at(at);
-        let (relation, limit) = relation(right).ok_or("expected `<`, `<=`, `>` or `>=`")?;
-        return Ok((vec![read_term(left.split_whitespace(), Some(relation), limit)?], false));
+        let (relation, limit) = parse_relation(right).ok_or("expected `<`, `<=`, `>` or `>=`")?;
+        return Ok((vec![parse_term(left.split_whitespace(), Some(relation), limit)?], false));
     }
     if text.contains(':') {
-        return Ok((vec![read_colons(text)?], false));
+        return Ok((vec![parse_colons(text)?], false));
     }
     let preset = PRESETS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
     let Some((_, terms)) = preset else {
         let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
-        if let Some(name) = crate::closest(text, names.iter().copied()) {
+        if let Some(name) = crate::closest_name(text, names.iter().copied()) {
             return Err(format!("`{text}` is not a preset; did you mean `{name}`?"));
         }
         return Err(format!(
@@ -97,12 +97,12 @@ fn read_part(text: &str) -> Result<(Vec<SloTerm>, bool), String> {
         ));
     };
     let terms: Result<Vec<_>, String> =
-        terms.split(',').map(|term| Ok(read_part(term.trim())?.0)).collect();
+        terms.split(',').map(|term| Ok(parse_part(term.trim())?.0)).collect();
     Ok((terms?.concat(), true))
 }
 
 /// The sign at the beginning, and what follows it.
-fn relation(text: &str) -> Option<(SloRelation, &str)> {
+fn parse_relation(text: &str) -> Option<(SloRelation, &str)> {
     const SIGNS: [(&str, SloRelation); 6] = [
         ("<=", SloRelation::AtMost),
         (">=", SloRelation::AtLeast),
@@ -115,7 +115,7 @@ fn relation(text: &str) -> Option<(SloRelation, &str)> {
 }
 
 /// `ttft:p99:lt:500ms`, `ttft:lt:500ms`, or `ttft:500`, which another tool takes as "at most".
-fn read_colons(text: &str) -> Result<SloTerm, String> {
+fn parse_colons(text: &str) -> Result<SloTerm, String> {
     const EXPECTED: &str = "expected `METRIC:p99:lt:LIMIT`, `METRIC:lt:LIMIT` (lt, le, gt or ge) \
                             or `METRIC:LIMIT`";
     let parts: Vec<&str> = text.split(':').map(str::trim).collect();
@@ -127,16 +127,16 @@ fn read_colons(text: &str) -> Result<SloTerm, String> {
         _ => Err(EXPECTED.to_owned()),
     };
     match parts[..] {
-        [name, limit] => read_term([name].into_iter(), None, limit),
-        [name, sign, limit] => read_term([name].into_iter(), Some(word(sign)?), limit),
+        [name, limit] => parse_term([name].into_iter(), None, limit),
+        [name, sign, limit] => parse_term([name].into_iter(), Some(word(sign)?), limit),
         [name, statistic, sign, limit] => {
-            read_term([statistic, name].into_iter(), Some(word(sign)?), limit)
+            parse_term([statistic, name].into_iter(), Some(word(sign)?), limit)
         }
         _ => Err(EXPECTED.to_owned()),
     }
 }
 
-fn read_term<'a>(
+fn parse_term<'a>(
     words: impl Iterator<Item = &'a str>,
     relation: Option<SloRelation>,
     limit: &str,
@@ -144,11 +144,11 @@ fn read_term<'a>(
     let words: Vec<&str> = words.collect();
     let (statistic, name) = match words[..] {
         [name] => (SloStatistic::Plain, name),
-        [statistic, name] => (read_statistic(statistic)?, name),
+        [statistic, name] => (parse_statistic(statistic)?, name),
         _ => return Err("expected a metric before the sign, as in `p99 ttft < 500ms`".to_owned()),
     };
-    let metric = read_metric(name)?;
-    if metric.is_of_run() && statistic != SloStatistic::Plain {
+    let metric = parse_metric(name)?;
+    if metric.is_run_wide() && statistic != SloStatistic::Plain {
         return Err(format!(
             "`{}` is a figure of the whole run and has no percentile",
             metric.name()
@@ -164,7 +164,7 @@ fn read_term<'a>(
             metric.name()
         ));
     }
-    let limit = read_limit(metric, limit)?;
+    let limit = parse_limit(metric, limit)?;
     let term = SloTerm { metric, statistic, relation, limit };
     check_reachable(&term)?;
     Ok(term)
@@ -190,12 +190,12 @@ fn check_reachable(term: &SloTerm) -> Result<(), String> {
     Err(format!("every run or no run would meet this: expected a limit from 0 to {top}{unit}"))
 }
 
-fn read_statistic(word: &str) -> Result<SloStatistic, String> {
+fn parse_statistic(word: &str) -> Result<SloStatistic, String> {
     let word = word.to_ascii_lowercase();
     if word == "mean" {
         return Ok(SloStatistic::Mean);
     }
-    let percent = word.strip_prefix('p').and_then(plain_number);
+    let percent = word.strip_prefix('p').and_then(parse_plain_number);
     match percent {
         Some(percent) if percent > 0.0 && percent < 100.0 => Ok(SloStatistic::Percentile(percent)),
         _ => {
@@ -205,7 +205,7 @@ fn read_statistic(word: &str) -> Result<SloStatistic, String> {
     }
 }
 
-fn read_metric(word: &str) -> Result<SloMetric, String> {
+fn parse_metric(word: &str) -> Result<SloMetric, String> {
     let name = word.to_ascii_lowercase().replace('-', "_");
     match name.as_str() {
         "fluidity" => Ok(SloMetric::Fluidity),
@@ -216,37 +216,37 @@ fn read_metric(word: &str) -> Result<SloMetric, String> {
             let names: Vec<&str> = MetricName::ALL.iter().map(|metric| metric.name()).collect();
             format!(
                 "`{}` is not a metric: expected {}, fluidity, errors, rps or output_tps",
-                excerpt(word),
+                safe_excerpt(word),
                 names.join(", ")
             )
         }),
     }
 }
 
-fn read_limit(metric: SloMetric, text: &str) -> Result<SloLimit, String> {
+fn parse_limit(metric: SloMetric, text: &str) -> Result<SloLimit, String> {
     let text = text.trim();
     if metric.unit() == "ms" {
-        return read_times(metric, text);
+        return parse_time_limit(metric, text);
     }
     let fixed = |base: f64| SloLimit { base, per_token: 0.0 };
     match metric {
-        SloMetric::Errors => read_percent(text).map(fixed),
-        SloMetric::Fluidity => plain_number(text)
+        SloMetric::Errors => parse_percent(text).map(fixed),
+        SloMetric::Fluidity => parse_plain_number(text)
             .map(fixed)
             .ok_or_else(|| "expected a number from 0 to 1 as the limit".to_owned()),
-        _ => plain_number(text.strip_suffix("/s").unwrap_or(text).trim_end())
+        _ => parse_plain_number(text.strip_suffix("/s").unwrap_or(text).trim_end())
             .filter(|rate| *rate > 0.0 && *rate <= FASTEST)
             .map(fixed)
             .ok_or_else(|| "expected a positive number as the limit".to_owned()),
     }
 }
 
-fn read_percent(text: &str) -> Result<f64, String> {
+fn parse_percent(text: &str) -> Result<f64, String> {
     const EXPECTED: &str = "expected a share like `1%` or `0.01` as the limit";
     match text.strip_suffix('%') {
-        Some(percent) => plain_number(percent.trim_end()).ok_or_else(|| EXPECTED.to_owned()),
+        Some(percent) => parse_plain_number(percent.trim_end()).ok_or_else(|| EXPECTED.to_owned()),
         // A bare 1 may be meant as one percent or as all.
-        None => plain_number(text)
+        None => parse_plain_number(text)
             .filter(|share| *share < 1.0)
             .map(|share| share * 100.0)
             .ok_or_else(|| EXPECTED.to_owned()),
@@ -254,7 +254,7 @@ fn read_percent(text: &str) -> Result<f64, String> {
 }
 
 /// `500ms`, `200ms + 0.5ms/token`.
-fn read_times(metric: SloMetric, text: &str) -> Result<SloLimit, String> {
+fn parse_time_limit(metric: SloMetric, text: &str) -> Result<SloLimit, String> {
     let mut limit = SloLimit { base: 0.0, per_token: 0.0 };
     let mut seen = [false; 2];
     for part in text.split('+').map(str::trim) {
@@ -266,9 +266,9 @@ fn read_times(metric: SloMetric, text: &str) -> Result<SloLimit, String> {
         if std::mem::replace(&mut seen[usize::from(per_token.is_some())], true) {
             return Err("expected a time, or a time and a time per token".to_owned());
         }
-        *place = read_time(per_token.unwrap_or(part).trim_end())?;
+        *place = parse_time_ms(per_token.unwrap_or(part).trim_end())?;
     }
-    if limit.is_linear() && !metric.waits_for_prompt() {
+    if limit.is_linear() && !metric.depends_on_prompt() {
         return Err(format!(
             "only ttft, ttfa, and e2e can have a limit per prompt token: expected a plain time for \
              `{}`",
@@ -279,8 +279,8 @@ fn read_times(metric: SloMetric, text: &str) -> Result<SloLimit, String> {
 }
 
 /// A time in ms.
-fn read_time(text: &str) -> Result<f64, String> {
-    let end = text.find(|c: char| !is_of_number(c)).unwrap_or(text.len());
+fn parse_time_ms(text: &str) -> Result<f64, String> {
+    let end = text.find(|c: char| !is_number_char(c)).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let factor = match unit.trim() {
         "" | "ms" => Some(1.0),
@@ -289,7 +289,7 @@ fn read_time(text: &str) -> Result<f64, String> {
         "us" | "µs" => Some(1e-3),
         _ => None,
     };
-    let time = plain_number(number).zip(factor).map(|(number, factor)| number * factor);
+    let time = parse_plain_number(number).zip(factor).map(|(number, factor)| number * factor);
     time.filter(|ms| (SHORTEST_MS..=LONGEST_MS).contains(ms)).ok_or_else(|| {
         "expected a time above zero as the limit, like `500ms`, `2s`, `1m` or `800us` (a bare \
          number is ms), or `200ms + 0.5ms/token`"
@@ -297,12 +297,12 @@ fn read_time(text: &str) -> Result<f64, String> {
     })
 }
 
-fn is_of_number(c: char) -> bool {
+fn is_number_char(c: char) -> bool {
     c.is_ascii_digit() || c == '.'
 }
 
 /// Digits with at most one point: neither signs nor exponents.
-fn plain_number(text: &str) -> Option<f64> {
+fn parse_plain_number(text: &str) -> Option<f64> {
     let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.filter(|_| text.chars().all(is_of_number))
+    number.filter(|_| text.chars().all(is_number_char))
 }

@@ -116,8 +116,8 @@ fn errors_say_which_term_and_what_is_expected() {
 #[test]
 fn limits_and_sides() {
     let slo: Slo = "p99 ttft < 2s, ttft < 200ms + 0.5ms/token, itl < 40ms".parse().unwrap();
-    let limit = slo.limit(MetricName::Ttft).unwrap();
-    assert_eq!((limit.at(0), limit.at(1000)), (200.0, 700.0));
+    let limit = slo.limit_on(MetricName::Ttft).unwrap();
+    assert_eq!((limit.limit_for(0), limit.limit_for(1000)), (200.0, 700.0));
     assert_eq!(slo.token_limit_ms(), Some(40.0));
     assert_eq!(slo.percentiles().collect::<Vec<_>>(), [99.0]);
     let sides = [

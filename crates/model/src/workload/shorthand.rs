@@ -16,7 +16,7 @@ const HIT_GROUPS: u32 = 8;
 const WARM_ROOM: f64 = 1.5;
 
 /// `70%`, or a weight.
-pub fn weight(text: &str) -> Option<f64> {
+pub fn parse_weight(text: &str) -> Option<f64> {
     let text = text.trim();
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
@@ -39,7 +39,7 @@ impl SharedPlan {
                     Some((hit, groups)) => (hit, number(groups)?),
                     None => (rest, HIT_GROUPS),
                 };
-                let share = weight(hit).filter(|share| *share < 1.0)?;
+                let share = parse_weight(hit).filter(|share| *share < 1.0)?;
                 Some(Self::HitRate { share, groups })
             }
             ("tiling", rest) => {
@@ -71,7 +71,7 @@ impl ImagesPlan {
         let fits = |pixels: u32| (1..=8192).contains(&pixels);
         let pixels = u64::from(width) * u64::from(height) * u64::from(count);
         let is_whole = parts.next().is_none() && fits(width) && fits(height);
-        let pool = if folder.is_some() { FOLDER_IMAGES } else { super::pool() };
+        let pool = if folder.is_some() { FOLDER_IMAGES } else { super::default_pool() };
         let folder = folder.map(str::to_owned);
         (is_whole && pixels <= MOST_PIXELS).then_some(Self {
             count,

@@ -5,7 +5,7 @@ use goodput_campaign::curve::is_on_curve;
 use goodput_campaign::sweep::{Goodput, PointStanding, PointSummary, SweepPlan, TimeEstimate};
 use goodput_lab::ExpectedEnd;
 
-use super::{LatestSnapshot, lock};
+use super::{LatestSnapshot, lock_ignoring_poison};
 use crate::view::{
     CampaignView, ComparisonView, DifferenceView, LevelView, LivePointView, LiveSweepView,
     StatusColor as StandingView,
@@ -13,7 +13,7 @@ use crate::view::{
 
 impl LatestSnapshot {
     /// The points of a sweep, and what is known of its answer.
-    pub fn sweep(
+    pub fn set_sweep(
         &self,
         points: &[PointSummary],
         plan: &SweepPlan,
@@ -23,8 +23,8 @@ impl LatestSnapshot {
         let axes = goodput_report::sweep_axes(points, plan);
         let point = |point: &PointSummary| {
             let figures = &point.point.figures;
-            let spread = axes.spread(figures);
-            let words = goodput_report::sweep_words(point);
+            let spread = axes.spread_of(figures);
+            let words = goodput_report::point_words(point);
             LivePointView {
                 number: point.point.ask.number,
                 level: point.point.ask.level.value(),
@@ -55,12 +55,12 @@ impl LatestSnapshot {
             answer: goodput_report::sweep_so_far(answer, plan),
             left: String::new(),
         };
-        let mut state = lock(&self.0.state);
+        let mut state = lock_ignoring_poison(&self.0.state);
         (state.campaign, state.end) = (Some(CampaignView::Sweep(sweep)), end);
     }
 
     /// The blocks of a comparison, and what differs so far.
-    pub fn compare(&self, comparison: &Comparison, left_s: f64) {
+    pub fn set_comparison(&self, comparison: &Comparison, left_s: f64) {
         let standing = |outcome: FigureOutcome| match outcome {
             FigureOutcome::Better => StandingView::Good,
             FigureOutcome::Worse => StandingView::Bad,
@@ -85,7 +85,11 @@ impl LatestSnapshot {
                 .collect(),
         });
         self.set_campaign(CampaignView::Comparison(ComparisonView {
-            sides: comparison.sides.iter().map(|side| goodput_report::plain(&side.name)).collect(),
+            sides: comparison
+                .sides
+                .iter()
+                .map(|side| goodput_report::escape_control(&side.name))
+                .collect(),
             blocks: comparison.comparison.blocks,
             most: comparison.design.looks.last().copied(),
             left_s: (left_s > 0.0).then_some(left_s),

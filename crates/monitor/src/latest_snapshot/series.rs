@@ -23,14 +23,14 @@ pub(super) struct LatencySeries {
 impl TimeTally for LatencySeries {
     fn add(&mut self, at: Nanos, time: Nanos) {
         self.all.add(time);
-        if let Some(second) = self.second(at) {
+        if let Some(second) = self.second_histogram(at) {
             second.add(time);
         }
     }
 
     fn add_unfinished(&mut self, at: Nanos, _: Nanos) {
         self.all.add_unfinished();
-        if let Some(second) = self.second(at) {
+        if let Some(second) = self.second_histogram(at) {
             second.add_unfinished();
         }
     }
@@ -38,16 +38,16 @@ impl TimeTally for LatencySeries {
 
 impl LatencySeries {
     /// What all other clients have counted so far. What is new came about now.
-    pub(super) fn hear(&mut self, at: Nanos, others: &LogHistogram) {
+    pub(super) fn set_others(&mut self, at: Nanos, others: &LogHistogram) {
         let new = others.since(&self.others);
         self.others.clone_from(others);
-        if let Some(second) = self.second(at) {
+        if let Some(second) = self.second_histogram(at) {
             second.merge(&new);
         }
     }
 
-    fn second(&mut self, at: Nanos) -> Option<&mut LogHistogram> {
-        let second = whole(at);
+    fn second_histogram(&mut self, at: Nanos) -> Option<&mut LogHistogram> {
+        let second = whole_seconds(at);
         let (of, histogram) = self.seconds.get_mut(second as usize % SECONDS)?;
         if *of < second {
             *of = second;
@@ -58,22 +58,22 @@ impl LatencySeries {
     }
 
     /// Lately, and of everything.
-    pub(super) fn percentiles(&self, at: Nanos) -> (Percentiles, Percentiles) {
+    pub(super) fn recent_and_total(&self, at: Nanos) -> (Percentiles, Percentiles) {
         let mut lately = LogHistogram::default();
-        let from = whole(at).saturating_sub(LATELY);
+        let from = whole_seconds(at).saturating_sub(LATELY);
         for (second, histogram) in &self.seconds {
-            if *second >= from && *second <= whole(at) {
+            if *second >= from && *second <= whole_seconds(at) {
                 lately.merge(histogram);
             }
         }
         let mut all = self.all.clone();
         all.merge(&self.others);
-        (percentiles(&lately), percentiles(&all))
+        (histogram_percentiles(&lately), histogram_percentiles(&all))
     }
 }
 
 /// In milliseconds, within 2 %.
-fn percentiles(of: &LogHistogram) -> Percentiles {
+fn histogram_percentiles(of: &LogHistogram) -> Percentiles {
     Percentiles {
         n: of.count(),
         p50: of.quantile_ms(0.5),
@@ -84,7 +84,7 @@ fn percentiles(of: &LogHistogram) -> Percentiles {
     }
 }
 
-fn whole(at: Nanos) -> u64 {
+fn whole_seconds(at: Nanos) -> u64 {
     at.0 / 1_000_000_000
 }
 
@@ -95,16 +95,16 @@ mod tests {
     #[test]
     fn percentiles_lately_and_of_all() {
         let (mut series, ms) = (LatencySeries::default(), Nanos::from_millis);
-        assert_eq!(series.percentiles(ms(0)), Default::default());
+        assert_eq!(series.recent_and_total(ms(0)), Default::default());
         // A hundred values of 1 to 100 ms in second 0, and ten of 500 ms in second 20.
         (1..=100).for_each(|n| series.add(ms(100), ms(n)));
         (0..10).for_each(|_| series.add(ms(20_000), ms(500)));
-        let (now, all) = series.percentiles(ms(21_000));
+        let (now, all) = series.recent_and_total(ms(21_000));
         let about = |value: Option<f64>, wanted: f64| (value.unwrap() / wanted - 1.0).abs() < 0.02;
         assert_eq!((now.n, all.n), (10, 110));
         assert!(about(now.p50, 500.0) && about(now.max, 500.0), "{now:?}");
         assert!(about(all.p50, 55.0) && about(all.p90, 99.0) && about(all.p95, 500.0), "{all:?}");
-        assert_eq!(series.percentiles(ms(60_000)).0, Percentiles::default());
+        assert_eq!(series.recent_and_total(ms(60_000)).0, Percentiles::default());
     }
 
     #[test]
@@ -117,16 +117,16 @@ mod tests {
             whole.add(ms(500), ms(n));
         }
         // Told twice, it counts once.
-        both.hear(ms(600), &one.all);
+        both.set_others(ms(600), &one.all);
         let mut sum = one.all.clone();
         sum.merge(&other.all);
-        both.hear(ms(700), &sum);
-        assert_eq!(both.percentiles(ms(800)), whole.percentiles(ms(800)));
+        both.set_others(ms(700), &sum);
+        assert_eq!(both.recent_and_total(ms(800)), whole.recent_and_total(ms(800)));
         // A client may say anything.
         let many = format!(r#"{{"counts":{{"7":{0},"65535":{0}}}}}"#, u64::MAX);
         sum.merge(&serde_json::from_str(&many).unwrap());
-        both.hear(ms(900), &sum);
-        assert!(both.percentiles(ms(900)).1.p99.is_some());
+        both.set_others(ms(900), &sum);
+        assert!(both.recent_and_total(ms(900)).1.p99.is_some());
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
         let (mut series, ms) = (LatencySeries::default(), Nanos::from_millis);
         series.add(ms(1), ms(10));
         series.add_unfinished(ms(2), ms(1));
-        let (now, _) = series.percentiles(ms(3));
+        let (now, _) = series.recent_and_total(ms(3));
         assert_eq!((now.n, now.p99, now.max), (2, Some(f64::INFINITY), Some(f64::INFINITY)));
         assert!(now.p50.unwrap() < 11.0);
     }

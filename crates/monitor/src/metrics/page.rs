@@ -28,22 +28,22 @@ pub(super) struct RunSnapshot {
 type Family = (&'static str, &'static str, &'static str);
 
 /// An empty page, with the version of goodput.
-pub fn sheet(format: MetricsFormat, capacity: usize) -> MetricsSheet {
+pub fn new_sheet(format: MetricsFormat, capacity: usize) -> MetricsSheet {
     let mut sheet = MetricsSheet::new(format, capacity);
     sheet.family("goodput_build_info", "gauge", "The version of goodput");
     sheet.line("goodput_build_info", &metrics_label("version", VERSION), 1);
     sheet
 }
 
-pub(super) fn render(looks: &[RunSnapshot], format: MetricsFormat) -> String {
+pub(super) fn render_page(looks: &[RunSnapshot], format: MetricsFormat) -> String {
     // A run takes some 12 kB.
-    let sheet = sheet(format, (looks.len() + 1) << 14);
+    let sheet = new_sheet(format, (looks.len() + 1) << 14);
     let mut page =
-        MetricsPage { sheet, runs: looks.iter().map(|look| (labels(look), look)).collect() };
-    page.runs_themselves();
-    page.requests();
-    page.latencies();
-    page.client();
+        MetricsPage { sheet, runs: looks.iter().map(|look| (run_labels(look), look)).collect() };
+    page.write_runs();
+    page.write_requests();
+    page.write_latencies();
+    page.write_client();
     page.server();
     page.sheet.finish()
 }
@@ -55,8 +55,8 @@ struct MetricsPage<'a> {
 }
 
 impl MetricsPage<'_> {
-    fn runs_themselves(&mut self) {
-        self.several(
+    fn write_runs(&mut self) {
+        self.write_several(
             (
                 "goodput_run_info",
                 "gauge",
@@ -75,7 +75,7 @@ impl MetricsPage<'_> {
                 vec![(labels.join(","), 1)]
             },
         );
-        self.several(
+        self.write_several(
             ("goodput_run_phase", "gauge", "1 for the current phase of the run, 0 for the others"),
             |look| {
                 let all = RunPosition::ALL.iter();
@@ -85,11 +85,11 @@ impl MetricsPage<'_> {
                 .collect()
             },
         );
-        self.single(
+        self.write_single(
             ("goodput_run_elapsed_seconds", "gauge", "Seconds since the start of the run"),
             |look| Some(look.elapsed.as_secs()),
         );
-        self.single(
+        self.write_single(
             (
                 "goodput_offered_requests_per_second",
                 "gauge",
@@ -101,7 +101,7 @@ impl MetricsPage<'_> {
                 PlannedLoad::Users(_) | PlannedLoad::Otherwise => None,
             },
         );
-        self.single(
+        self.write_single(
             ("goodput_users", "gauge", "Users of a closed loop, each waiting for its answer"),
             |look| match look.offered {
                 PlannedLoad::Users(users) if look.stand.is_loaded() => Some(users),
@@ -111,12 +111,12 @@ impl MetricsPage<'_> {
         );
     }
 
-    fn requests(&mut self) {
-        self.single(
+    fn write_requests(&mut self) {
+        self.write_single(
             ("goodput_requests_scheduled_total", "counter", "Requests scheduled so far"),
             |look| Some(look.seen.started),
         );
-        self.single(
+        self.write_single(
             (
                 "goodput_requests_sent_total",
                 "counter",
@@ -124,7 +124,7 @@ impl MetricsPage<'_> {
             ),
             |look| Some(look.tally.requests.sent),
         );
-        self.single(
+        self.write_single(
             (
                 "goodput_requests_in_flight",
                 "gauge",
@@ -132,21 +132,21 @@ impl MetricsPage<'_> {
             ),
             |look| Some(look.seen.in_flight()),
         );
-        self.single(("goodput_requests_ok_total", "counter", "Completed requests"), |look| {
+        self.write_single(("goodput_requests_ok_total", "counter", "Completed requests"), |look| {
             Some(look.seen.ok)
         });
-        self.several(
+        self.write_several(
             ("goodput_requests_failed_total", "counter", "Requests that failed, by class of error"),
             |look| {
                 let classes = look.tally.requests.failed.iter();
                 classes.map(|(class, n)| (metrics_label("class", &class.to_string()), *n)).collect()
             },
         );
-        self.single(
+        self.write_single(
             ("goodput_output_tokens_total", "counter", "Output tokens, counted when answers end"),
             |look| Some(look.seen.tokens),
         );
-        self.single(
+        self.write_single(
             (
                 "goodput_prompt_tokens_total",
                 "counter",
@@ -156,38 +156,40 @@ impl MetricsPage<'_> {
         );
     }
 
-    fn latencies(&mut self) {
-        self.histogram(
+    fn write_latencies(&mut self) {
+        self.write_histogram(
             "goodput_ttft_seconds",
             "Time to the first token from the scheduled instant of the request",
             |look| &look.tally.requests.ttft,
         );
-        self.histogram("goodput_itl_seconds", "Time between the chunks of an answer", |look| {
-            &look.tally.requests.itl
-        });
-        self.histogram(
+        self.write_histogram(
+            "goodput_itl_seconds",
+            "Time between the chunks of an answer",
+            |look| &look.tally.requests.itl,
+        );
+        self.write_histogram(
             "goodput_e2e_seconds",
             "Time to the last token from the scheduled instant of the request",
             |look| &look.tally.requests.e2e,
         );
     }
 
-    fn client(&mut self) {
-        self.histogram(
+    fn write_client(&mut self) {
+        self.write_histogram(
             "goodput_schedule_slip_seconds",
             "How late requests were sent because of the client",
             |look| &look.tally.requests.slip,
         );
-        self.histogram(
+        self.write_histogram(
             "goodput_client_lag_seconds",
             "How late the event loops of the client's workers ran",
             |look| &look.tally.lag,
         );
-        self.single(
+        self.write_single(
             ("goodput_client_lag_max_seconds", "gauge", "Largest client lag of the last 15 s"),
             |look| Some(look.tally.largest_lag().as_secs()),
         );
-        self.single(
+        self.write_single(
             (
                 "goodput_records_lost_total",
                 "counter",
@@ -200,25 +202,31 @@ impl MetricsPage<'_> {
     /// What the server's metrics pages and its GPUs said last, during the run.
     fn server(&mut self) {
         let up = "1 if the last scrape of the server's metrics page succeeded, else 0";
-        self.several(("goodput_server_scrape_success", "gauge", up), |look| look.readings.up());
+        self.write_several(("goodput_server_scrape_success", "gauge", up), |look| {
+            look.readings.up()
+        });
         for (signal, name, help) in SERVER {
             let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
-            self.several((name, kind, help), |look| look.readings.signal(signal));
+            self.write_several((name, kind, help), |look| look.readings.signal(signal));
         }
         for (name, help, value) in GPU {
-            self.several((name, "gauge", help), |look| look.readings.gpu(value));
+            self.write_several((name, "gauge", help), |look| look.readings.gpu(value));
         }
     }
 
     /// One sample of each run that has one.
-    fn single<T: Display>(&mut self, family: Family, value: impl Fn(&RunSnapshot) -> Option<T>) {
-        self.several(family, |look| {
+    fn write_single<T: Display>(
+        &mut self,
+        family: Family,
+        value: impl Fn(&RunSnapshot) -> Option<T>,
+    ) {
+        self.write_several(family, |look| {
             value(look).map(|value| (String::new(), value)).into_iter().collect()
         });
     }
 
     /// Samples of each run with labels of their own. A family without any is left out.
-    fn several<T: Display>(
+    fn write_several<T: Display>(
         &mut self,
         family: Family,
         samples: impl Fn(&RunSnapshot) -> Vec<(String, T)>,
@@ -237,7 +245,7 @@ impl MetricsPage<'_> {
         self.runs = runs;
     }
 
-    fn histogram(
+    fn write_histogram(
         &mut self,
         name: &'static str,
         help: &'static str,
@@ -254,7 +262,7 @@ impl MetricsPage<'_> {
     }
 }
 
-fn labels(look: &RunSnapshot) -> String {
+fn run_labels(look: &RunSnapshot) -> String {
     let RunLabels { target, run, .. } = &look.facts;
     format!("{},{}", metrics_label("target", target), metrics_label("run", run))
 }

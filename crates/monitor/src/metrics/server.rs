@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, TcpListener};
 
-use goodput_http::{HttpLimits, HttpReply, HttpRequest, Method, Response, Site, may_name};
+use goodput_http::{HttpLimits, HttpReply, HttpRequest, Method, Response, Site, is_host_allowed};
 use goodput_model::{MetricsFormat, Nanos};
 
 /// Bytes of a request's head at most.
@@ -10,7 +10,7 @@ pub(super) const MOST_HEAD: usize = 8 * 1024;
 
 /// Serves a page until the process ends. A client may take `patience` for its request, and again for
 /// the response.
-pub(super) fn start(
+pub(super) fn start_server(
     page: impl Fn(MetricsFormat) -> String + Send + Sync + 'static,
     patience: Nanos,
     listener: TcpListener,
@@ -24,7 +24,7 @@ pub(super) fn start(
         wait: patience,
     };
     let address = listener.local_addr()?.ip();
-    goodput_http::start(MetricsSite { page, address }, limits, listener)
+    goodput_http::start_server(MetricsSite { page, address }, limits, listener)
 }
 
 struct MetricsSite<P> {
@@ -36,11 +36,11 @@ struct MetricsSite<P> {
 impl<P: Fn(MetricsFormat) -> String + Send + Sync + 'static> Site for MetricsSite<P> {
     fn check(&self, request: &HttpRequest) -> Result<(), Response> {
         if !matches!(request.method, Method::Get | Method::Head) {
-            return Err(Response::text("405 Method Not Allowed").with("Allow", "GET, HEAD"));
+            return Err(Response::text("405 Method Not Allowed").with_header("Allow", "GET, HEAD"));
         }
         // Browsers never leave the name out; some scrapers do.
-        let is_ours = |host| may_name(host, self.address);
-        if !request.has("host") || request.header("host").is_some_and(is_ours) {
+        let is_ours = |host| is_host_allowed(host, self.address);
+        if !request.has_header("host") || request.header("host").is_some_and(is_ours) {
             return Ok(());
         }
         let status = "403 Forbidden";
@@ -52,8 +52,8 @@ impl<P: Fn(MetricsFormat) -> String + Send + Sync + 'static> Site for MetricsSit
         let ok = |content_type, body: String| Response::new("200 OK", content_type, body);
         let response = match request.path.as_str() {
             "/metrics" => {
-                let accept: Vec<&str> = request.values("accept").collect();
-                let format = format(&accept.join(","));
+                let accept: Vec<&str> = request.header_values("accept").collect();
+                let format = accepted_format(&accept.join(","));
                 ok(content_type(format), (self.page)(format))
             }
             "/" => ok(
@@ -74,7 +74,7 @@ fn content_type(format: MetricsFormat) -> &'static str {
 }
 
 /// OpenMetrics where it is named and not less welcome than plain text.
-fn format(accept: &str) -> MetricsFormat {
+fn accepted_format(accept: &str) -> MetricsFormat {
     let welcome = |kind: &str| {
         let of = |item: &str| {
             let mut parts = item.split(';').map(str::trim);

@@ -11,7 +11,7 @@ use goodput_model::{
 };
 
 use super::*;
-use crate::course::{PlannedLoad, offered};
+use crate::course::{PlannedLoad, planned_load};
 
 fn ms(ms: u64) -> Nanos {
     Nanos::from_millis(ms)
@@ -94,8 +94,9 @@ fn phases_follow_the_plan_by_time_and_by_count() {
     use RunPosition::{Cooldown, Drain, Measured, Warmup};
 
     let mut course = PlanProgress::new(&load());
-    course.look(ms(1), 1_000_000);
-    let stands = [0, 1_999, 2_000, 11_999, 12_000, 12_999, 13_000].map(|at| course.stand(ms(at)));
+    course.update(ms(1), 1_000_000);
+    let stands =
+        [0, 1_999, 2_000, 11_999, 12_000, 12_999, 13_000].map(|at| course.position(ms(at)));
     assert_eq!(stands, [Warmup, Warmup, Measured, Measured, Cooldown, Cooldown, Drain]);
 
     let counted = Load {
@@ -107,19 +108,19 @@ fn phases_follow_the_plan_by_time_and_by_count() {
     };
     let mut course = PlanProgress::new(&counted);
     let mut at = |at, started| {
-        course.look(ms(at), started);
-        course.stand(ms(at))
+        course.update(ms(at), started);
+        course.position(ms(at))
     };
     assert_eq!([at(1, 4), at(2, 5), at(3, 14), at(4, 15)], [Warmup, Measured, Measured, Drain]);
 }
 
 #[test]
 fn what_is_offered_follows_the_shape() {
-    assert_eq!(offered(&load().mode, ms(5)), PlannedLoad::PerSecond(20.0));
+    assert_eq!(planned_load(&load().mode, ms(5)), PlannedLoad::PerSecond(20.0));
     let shape: LoadShape = "10s@5,10s@30".parse().unwrap();
     let (arrivals, max_concurrency) = (ArrivalProcess::Poisson, None);
     let shaped = goodput_model::Mode::Shaped { shape, arrivals, max_concurrency };
-    let rates = [0, 4_000, 12_000].map(|at| offered(&shaped, ms(at)));
+    let rates = [0, 4_000, 12_000].map(|at| planned_load(&shaped, ms(at)));
     assert_eq!(rates, [5.0, 5.0, 30.0].map(PlannedLoad::PerSecond));
 }
 
@@ -128,7 +129,7 @@ fn runs_have_names_of_their_own_and_the_oldest_that_ended_go() {
     let listen = Listen::default();
     let follow = || listen.follow_handle(facts(), &RunHandle::default());
     let names = || -> Vec<String> {
-        lock(&listen.0).shown.iter().map(|run| run.facts.run.clone()).collect()
+        lock_ignoring_poison(&listen.0).shown.iter().map(|run| run.facts.run.clone()).collect()
     };
     // The first goes on all the time; its successors end at once.
     let mut first = follow();
@@ -140,7 +141,7 @@ fn runs_have_names_of_their_own_and_the_oldest_that_ended_go() {
     assert_eq!(all[..2], ["run".to_owned(), "run (3)".to_owned()]);
     first.observe(&Observation { at: ms(500), beats: &[], scrapes: &[], gpus: &[] });
     first.record(&record(&[50]));
-    let page = listen.page(MetricsFormat::Text);
+    let page = listen.render_page(MetricsFormat::Text);
     let samples = page::check(&page, MetricsFormat::Text);
     let of = |name: &str| samples[&format!("{name}{{run=\"run\",target=\"http://h:1\"}}")];
     assert_eq!(of("goodput_ttft_seconds_count"), 1.0);
@@ -162,7 +163,7 @@ fn a_run_whose_sending_was_stopped_drains() {
     let handle = RunHandle::default();
     let control = handle.control.clone();
     let _following = listen.follow_handle(facts(), &handle);
-    let stand = || lock(&listen.0).shown[0].look(now()).stand;
+    let stand = || lock_ignoring_poison(&listen.0).shown[0].snapshot(now()).stand;
     assert_eq!(stand(), RunPosition::Warmup);
     control.stop();
     assert_eq!(stand(), RunPosition::Drain);

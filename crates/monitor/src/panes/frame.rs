@@ -5,9 +5,9 @@ use ratatui::layout::{Constraint, Flex, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, LineGauge, Paragraph, Wrap};
 
-use super::ink::{Ink, faint, framed, strong};
+use super::ink::{Ink, faint_style, framed_block, strong_style};
 use crate::view::{CampaignView, LiveRunView, Pane, RunPhase, ScreenView};
-use crate::words::{about, seconds};
+use crate::words::{rough_seconds_text, seconds_text};
 
 /// Columns of the help, and its lines.
 const HELP: [&str; 7] = [
@@ -21,7 +21,7 @@ const HELP: [&str; 7] = [
 ];
 
 /// Three lines: what is run, how far it is, and how well its figure is known.
-pub(super) fn head(view: &ScreenView, frame: &mut Frame, area: Rect) {
+pub(super) fn draw_head(view: &ScreenView, frame: &mut Frame, area: Rect) {
     let ink = Ink(view.color);
     let [title, gauge, known] = Layout::vertical([Constraint::Length(1); 3]).areas(area);
     let label = view.run.as_ref().map_or("", |run| run.label.as_str());
@@ -29,15 +29,15 @@ pub(super) fn head(view: &ScreenView, frame: &mut Frame, area: Rect) {
         "" => view.title.clone(),
         label => format!("{label} · {}", view.title),
     };
-    frame.render_widget(Paragraph::new(Span::styled(format!(" {whole}"), strong())), title);
+    frame.render_widget(Paragraph::new(Span::styled(format!(" {whole}"), strong_style())), title);
     let Some(run) = &view.run else { return };
-    progress(ink, run, frame, gauge);
+    draw_progress(ink, run, frame, gauge);
     let left = match &view.campaign {
         Some(CampaignView::Sweep(sweep)) => {
             (!sweep.left.is_empty()).then(|| format!("sweep: {}", sweep.left))
         }
         Some(CampaignView::Comparison(compared)) => {
-            compared.left_s.map(|left| format!("next test in about {}", about(left)))
+            compared.left_s.map(|left| format!("next test in about {}", rough_seconds_text(left)))
         }
         None => None,
     };
@@ -47,9 +47,9 @@ pub(super) fn head(view: &ScreenView, frame: &mut Frame, area: Rect) {
     frame.render_widget(Paragraph::new(format!(" {}", parts.join(" · "))), known);
 }
 
-fn progress(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
-    let style = ink.phase(run.phase);
-    let time = time(run);
+fn draw_progress(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
+    let style = ink.phase_style(run.phase);
+    let time = elapsed_text(run);
     let phase = Span::styled(format!(" {:<8}", run.phase.name()), style);
     let Some(done) = run.done.filter(|done| done.is_finite()) else {
         let line = Line::from(vec![phase, Span::raw(format!("  {time}"))]);
@@ -64,19 +64,20 @@ fn progress(ink: Ink, run: &LiveRunView, frame: &mut Frame, area: Rect) {
         .filled_symbol("━")
         .unfilled_symbol("─")
         .filled_style(style)
-        .unfilled_style(faint());
+        .unfilled_style(faint_style());
     frame.render_widget(gauge, bar);
     frame.render_widget(Paragraph::new(format!(" {time}")), words);
 }
 
 /// How long it takes, and how long it will.
-pub(super) fn time(run: &LiveRunView) -> String {
+pub(super) fn elapsed_text(run: &LiveRunView) -> String {
     let is_sent = matches!(run.phase, RunPhase::Drain | RunPhase::Stopping | RunPhase::Ended);
-    let elapsed = seconds(run.elapsed_s);
+    let elapsed = seconds_text(run.elapsed_s);
     let of = run.total_s.filter(|_| !is_sent);
-    let of = of.map_or(String::new(), |total| format!(" of {}", seconds(total)));
+    let of = of.map_or(String::new(), |total| format!(" of {}", seconds_text(total)));
     let left = run.left_s.filter(|_| !is_sent);
-    let left = left.map_or(String::new(), |left| format!(" · about {} left", about(left)));
+    let left =
+        left.map_or(String::new(), |left| format!(" · about {} left", rough_seconds_text(left)));
     match run.phase {
         RunPhase::Drain | RunPhase::Stopping => {
             format!("{elapsed} · waiting for {} answers", run.in_flight)
@@ -86,22 +87,22 @@ pub(super) fn time(run: &LiveRunView) -> String {
 }
 
 /// The last thing that was said, and the keys.
-pub(super) fn foot(view: &ScreenView, frame: &mut Frame, area: Rect) {
+pub(super) fn draw_foot(view: &ScreenView, frame: &mut Frame, area: Rect) {
     let [note, keys] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
     if let Some(last) = view.notes.last() {
-        frame.render_widget(Paragraph::new(Span::styled(format!(" {last}"), faint())), note);
+        frame.render_widget(Paragraph::new(Span::styled(format!(" {last}"), faint_style())), note);
     }
     let mut spans = Vec::new();
     for (place, (pane, name)) in Pane::ALL.iter().enumerate() {
-        let style = if *pane == view.pane { strong() } else { faint() };
+        let style = if *pane == view.pane { strong_style() } else { faint_style() };
         spans.push(Span::styled(format!(" {} {name} ", place + 1), style));
     }
-    spans.push(Span::styled("  Tab next  ? help  q stop", faint()));
+    spans.push(Span::styled("  Tab next  ? help  q stop", faint_style()));
     frame.render_widget(Paragraph::new(Line::from(spans)), keys);
 }
 
 /// The keys, on top of everything.
-pub(super) fn help(_: Ink, frame: &mut Frame, area: Rect) {
+pub(super) fn draw_help(_: Ink, frame: &mut Frame, area: Rect) {
     let columns = HELP.iter().map(|line| line.chars().count()).max().unwrap_or(0) + 4;
     let (columns, rows) =
         (u16::try_from(columns).unwrap_or(u16::MAX), u16::try_from(HELP.len() + 2).unwrap_or(9));
@@ -109,12 +110,12 @@ pub(super) fn help(_: Ink, frame: &mut Frame, area: Rect) {
     let [area] = Layout::vertical([Constraint::Length(rows)]).flex(Flex::Center).areas(area);
     frame.render_widget(Clear, area);
     let lines: Vec<Line> = HELP.iter().map(|line| Line::from(format!(" {line}"))).collect();
-    frame.render_widget(Paragraph::new(lines).block(framed("keys")), area);
+    frame.render_widget(Paragraph::new(lines).block(framed_block("keys")), area);
 }
 
 /// As many of the latest lines as fit.
-pub(super) fn notes(notes: &[String], frame: &mut Frame, area: Rect) {
-    let block = framed("notes: printed again at the end");
+pub(super) fn draw_notes(notes: &[String], frame: &mut Frame, area: Rect) {
+    let block = framed_block("notes: printed again at the end");
     let inner = block.inner(area);
     let width = usize::from(inner.width.max(1));
     let mut room = usize::from(inner.height);

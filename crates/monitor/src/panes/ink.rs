@@ -11,62 +11,67 @@ use crate::view::{RunPhase, StatusColor};
 pub(super) struct Ink(pub(super) bool);
 
 impl Ink {
-    fn colored(self, color: Color) -> Style {
+    fn color_style(self, color: Color) -> Style {
         if self.0 { Style::new().fg(color) } else { Style::new() }
     }
 
-    pub(super) fn good(self) -> Style {
-        self.colored(Color::Green)
+    pub(super) fn good_style(self) -> Style {
+        self.color_style(Color::Green)
     }
 
-    pub(super) fn bad(self) -> Style {
-        self.colored(Color::Red)
+    pub(super) fn bad_style(self) -> Style {
+        self.color_style(Color::Red)
     }
 
-    pub(super) fn doubt(self) -> Style {
-        self.colored(Color::Yellow)
+    pub(super) fn doubt_style(self) -> Style {
+        self.color_style(Color::Yellow)
     }
 
-    pub(super) fn standing(self, standing: StatusColor) -> Style {
+    pub(super) fn status_style(self, standing: StatusColor) -> Style {
         match standing {
-            StatusColor::Good => self.good(),
-            StatusColor::Bad => self.bad(),
+            StatusColor::Good => self.good_style(),
+            StatusColor::Bad => self.bad_style(),
             StatusColor::Open => Style::new(),
         }
     }
 
-    pub(super) fn phase(self, phase: RunPhase) -> Style {
+    pub(super) fn phase_style(self, phase: RunPhase) -> Style {
         let style = match phase {
-            RunPhase::Measured => self.good(),
-            RunPhase::Stopping => self.doubt(),
+            RunPhase::Measured => self.good_style(),
+            RunPhase::Stopping => self.doubt_style(),
             _ => Style::new(),
         };
         style.add_modifier(Modifier::BOLD)
     }
 
     /// Of a number that should be none.
-    pub(super) fn none(self, n: u64) -> Style {
-        if n == 0 { Style::new() } else { self.bad() }
+    pub(super) fn zero_is_good_style(self, n: u64) -> Style {
+        if n == 0 { Style::new() } else { self.bad_style() }
     }
 }
 
-pub(super) fn strong() -> Style {
+pub(super) fn strong_style() -> Style {
     Style::new().add_modifier(Modifier::BOLD)
 }
 
-pub(super) fn faint() -> Style {
+pub(super) fn faint_style() -> Style {
     Style::new().add_modifier(Modifier::DIM)
 }
 
 /// A frame with a title.
-pub(super) fn framed(title: impl Into<String>) -> Block<'static> {
+pub(super) fn framed_block(title: impl Into<String>) -> Block<'static> {
     Block::bordered()
-        .border_style(faint())
-        .title(Line::from(Span::styled(format!(" {} ", title.into()), strong())))
+        .border_style(faint_style())
+        .title(Line::from(Span::styled(format!(" {} ", title.into()), strong_style())))
 }
 
 /// A name at the left, and a value at the right of this many columns.
-pub(super) fn pair(name: &str, value: &str, columns: u16, style: Style) -> Line<'static> {
+pub(super) fn name_value_line(
+    name: &str,
+    value: &str,
+    columns: u16,
+    style: Style,
+) -> Line<'static> {
     let room = usize::from(columns).saturating_sub(name.chars().count() + 1);
     Line::from(vec![Span::raw(format!("{name} ")), Span::styled(format!("{value:>room$}"), style)])
 }

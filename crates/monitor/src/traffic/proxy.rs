@@ -4,7 +4,7 @@ use goodput_live::Tally;
 use goodput_model::{MetricsSheet, metrics_label};
 
 /// Adds what passes.
-pub(super) fn write(sheet: &mut MetricsSheet, tally: &Tally) {
+pub(super) fn write_proxy_metrics(sheet: &mut MetricsSheet, tally: &Tally) {
     let series = [
         ("goodput_proxy_connections_total", "Connections of clients", &tally.connections),
         ("goodput_proxy_connections_open", "Open connections of clients", &tally.open),

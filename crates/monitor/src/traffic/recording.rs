@@ -7,12 +7,12 @@ use goodput_live::recording::{Lost, RecordFigures};
 use goodput_model::{MetricsFormat, metrics_label};
 
 use super::proxy;
-use crate::metrics::sheet;
+use crate::metrics::new_sheet;
 
 /// Its page of metrics as it is now.
 pub fn recording_page(figures: &RecordFigures, format: MetricsFormat) -> String {
-    let mut sheet = sheet(format, 4096);
-    proxy::write(&mut sheet, &figures.proxy);
+    let mut sheet = new_sheet(format, 4096);
+    proxy::write_proxy_metrics(&mut sheet, &figures.proxy);
     let counts = &figures.counts;
     let counters = [
         ("goodput_record_requests_total", "Complete requests to an API", &counts.asked),
@@ -53,7 +53,7 @@ pub fn recording_line(figures: &RecordFigures) -> String {
         proxy.requests.get(),
         proxy.in_flight.get(),
         counts.rows.get(),
-        counts.lost(),
+        counts.lost_count(),
         if is_refused { " · the disk rejects writes" } else { "" }
     )
 }

@@ -50,13 +50,13 @@ impl Default for ShadowProgress {
 }
 
 impl ShadowProgress {
-    fn state(&self) -> MutexGuard<'_, ShadowState> {
+    fn lock_state(&self) -> MutexGuard<'_, ShadowState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// There is one more pair.
     pub fn add(&self, pair: &Pair) {
-        let mut state = self.state();
+        let mut state = self.lock_state();
         for (side, record) in [&pair.primary, &pair.candidate].into_iter().enumerate() {
             state.pairs.sides[side].add(record);
             state.tallies[side].add(record);
@@ -68,41 +68,41 @@ impl ShadowProgress {
         let rows = goodput_report::compare_so_far(comparison).into_iter().flat_map(|one| one.rows);
         let rows = rows.filter(|row| row.figure.starts_with("p50")).take(MOST_CHANGES);
         let words: Vec<_> = rows.map(|row| format!("{} {}", row.figure, row.change)).collect();
-        let mut state = self.state();
+        let mut state = self.lock_state();
         state.in_words = words.join(", ");
         state.pairs.so_far = Some(Arc::clone(comparison));
     }
 
     /// The page of metrics as it is now.
-    pub fn page(&self, figures: &ShadowFigures, format: MetricsFormat) -> String {
-        let pairs = self.state().pairs.clone();
-        shadow_page::page(figures, pairs, format)
+    pub fn metrics_page(&self, figures: &ShadowFigures, format: MetricsFormat) -> String {
+        let pairs = self.lock_state().pairs.clone();
+        shadow_page::shadow_metrics_page(figures, pairs, format)
     }
 
     /// The progress line as it is now.
-    pub fn line(&self, figures: &ShadowFigures) -> String {
-        line(figures, &self.state().in_words)
+    pub fn progress_line(&self, figures: &ShadowFigures) -> String {
+        shadow_line(figures, &self.lock_state().in_words)
     }
 
     /// The same for a screen: what passes, with the latencies of both sides.
-    pub fn run(&self, figures: &ShadowFigures) -> LiveRunView {
-        run(figures, |elapsed| self.latencies(elapsed))
+    pub fn live_view(&self, figures: &ShadowFigures) -> LiveRunView {
+        shadow_live_view(figures, |elapsed| self.latency_views(elapsed))
     }
 
     /// Latencies of both sides, so long after the beginning.
-    fn latencies(&self, at: Nanos) -> Vec<LatencyView> {
+    fn latency_views(&self, at: Nanos) -> Vec<LatencyView> {
         let of = |name: &'static str, tally: &RunTally| {
-            let own = tally.latencies(at).into_iter();
+            let own = tally.latency_views(at).into_iter();
             own.map(move |one| LatencyView { name: format!("{} {name}", one.name), ..one })
         };
-        let state = self.state();
+        let state = self.lock_state();
         let [primary, candidate] = &state.tallies;
         of("primary", primary).zip(of("candidate", candidate)).flat_map(|(a, b)| [a, b]).collect()
     }
 }
 
 /// What is said when mirroring stops or goes on.
-pub fn standing_in_words(standing: MirrorStanding) -> &'static str {
+pub fn standing_text(standing: MirrorStanding) -> &'static str {
     match standing {
         MirrorStanding::Going => "mirroring continues",
         MirrorStanding::SwitchedOff => "mirroring is switched off (SIGUSR1 switches it on again)",
@@ -113,7 +113,7 @@ pub fn standing_in_words(standing: MirrorStanding) -> &'static str {
     }
 }
 
-fn line(figures: &ShadowFigures, so_far: &str) -> String {
+fn shadow_line(figures: &ShadowFigures, so_far: &str) -> String {
     let tally = &figures.mirror;
     let dropped: u64 = tally.dropped().map(|(_, count)| count).sum();
     let mut line = format!(
@@ -121,7 +121,7 @@ fn line(figures: &ShadowFigures, so_far: &str) -> String {
         (now() - figures.began).as_secs(),
         tally.passed(),
         tally.sent(),
-        figures.pairs(),
+        figures.pair_count(),
         tally.failed(),
     );
     match tally.standing() {
@@ -136,7 +136,10 @@ fn line(figures: &ShadowFigures, so_far: &str) -> String {
     line
 }
 
-fn run(figures: &ShadowFigures, latencies: impl FnOnce(Nanos) -> Vec<LatencyView>) -> LiveRunView {
+fn shadow_live_view(
+    figures: &ShadowFigures,
+    latencies: impl FnOnce(Nanos) -> Vec<LatencyView>,
+) -> LiveRunView {
     let elapsed = now() - figures.began;
     let tally = &figures.mirror;
     LiveRunView {

@@ -8,39 +8,43 @@ use goodput_model::{BoundedHistogram, MetricsFormat, MetricsSheet, metrics_label
 
 use super::proxy;
 use super::shadow::PairFigures;
-use crate::metrics::{MetricsTally, sheet};
+use crate::metrics::{MetricsTally, new_sheet};
 
 const SIDES: [&str; 2] = ["primary", "candidate"];
 
 /// The page as it is now.
-pub(super) fn page(figures: &ShadowFigures, pairs: PairFigures, format: MetricsFormat) -> String {
-    let mut sheet = sheet(format, 1 << 15);
-    proxy::write(&mut sheet, &figures.proxy);
-    mirrored(&mut sheet, figures);
+pub(super) fn shadow_metrics_page(
+    figures: &ShadowFigures,
+    pairs: PairFigures,
+    format: MetricsFormat,
+) -> String {
+    let mut sheet = new_sheet(format, 1 << 15);
+    proxy::write_proxy_metrics(&mut sheet, &figures.proxy);
+    write_mirror(&mut sheet, figures);
     sheet.single(
         "goodput_shadow_pairs_total",
         "Requests with answers from both sides",
-        figures.pairs(),
+        figures.pair_count(),
     );
     sheet.single(
         "goodput_shadow_unpaired_total",
         "Requests that the candidate answered but that have no pair",
-        figures.unpaired(),
+        figures.unpaired_count(),
     );
     sheet.single(
         "goodput_shadow_unjudged_total",
         "Requests without a pair because an answer could not be parsed",
-        figures.unjudged(),
+        figures.inconclusive_count(),
     );
     sheet.single(
         "goodput_shadow_words_lost_total",
         "Answers of the candidate without a pair because the collector could not keep up",
-        figures.lost(),
+        figures.lost_count(),
     );
     let PairFigures { sides, so_far: comparison } = pairs;
-    failures(&mut sheet, &sides);
+    write_failures(&mut sheet, &sides);
     if let Some(comparison) = &comparison {
-        so_far(&mut sheet, comparison);
+        write_comparison(&mut sheet, comparison);
     }
     for (name, help, of) in TIMES {
         sheet.family(name, "histogram", help);
@@ -65,7 +69,7 @@ const TIMES: [Time; 3] = [
     }),
 ];
 
-fn mirrored(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
+fn write_mirror(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
     let tally = &figures.mirror;
     let counters = [
         (
@@ -111,7 +115,7 @@ fn mirrored(sheet: &mut MetricsSheet, figures: &ShadowFigures) {
 }
 
 /// What the pairs say together, as of the last look at them.
-fn so_far(sheet: &mut MetricsSheet, comparison: &Comparison) {
+fn write_comparison(sheet: &mut MetricsSheet, comparison: &Comparison) {
     let change = "goodput_shadow_change";
     let help = "Change of a figure from the primary to the candidate so far: a proportion, for \
                 error_share in points; with the ends of its interval";
@@ -138,12 +142,12 @@ fn so_far(sheet: &mut MetricsSheet, comparison: &Comparison) {
         }
     }
     if let Some(report) = &comparison.shadow {
-        counts(sheet, report);
+        write_counts(sheet, report);
     }
 }
 
 /// Lengths, ends and likeness of answers.
-fn counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
+fn write_counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
     let tokens = "goodput_shadow_output_tokens";
     sheet.family(tokens, "gauge", "Mean output tokens per answer so far");
     for (side, mean) in SIDES.iter().zip(report.output_tokens.into_iter().flatten()) {
@@ -185,7 +189,7 @@ fn counts(sheet: &mut MetricsSheet, report: &ShadowReport) {
     }
 }
 
-fn failures(sheet: &mut MetricsSheet, sides: &[MetricsTally; 2]) {
+fn write_failures(sheet: &mut MetricsSheet, sides: &[MetricsTally; 2]) {
     let name = "goodput_shadow_requests_failed_total";
     sheet.family(name, "counter", "Requests of the pairs that failed, by class of error");
     for (side, tally) in SIDES.iter().zip(sides) {
@@ -246,8 +250,8 @@ mod tests {
             shadow: Some(report),
             ..Comparison::default()
         };
-        let mut sheet = sheet(MetricsFormat::Text, 0);
-        so_far(&mut sheet, &comparison);
+        let mut sheet = new_sheet(MetricsFormat::Text, 0);
+        write_comparison(&mut sheet, &comparison);
         let page = sheet.finish();
         for line in [
             r#"goodput_shadow_change{figure="ttft_p50",end="estimate"} 0.5"#,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{FigureSource, SeriesRef, is_amount, is_average, is_nothing_at_zero, is_share};
+use super::{FigureSource, SeriesRef, is_average, is_nothing_at_zero, is_share, is_valid_amount};
 use crate::text::{ParsedPage, ParsedSeries};
 
 /// How much above one a share may come out by rounding.
@@ -28,7 +28,7 @@ impl<'p> SeriesIndex<'p> {
     }
 
     /// The series of a part; of a histogram those whose name ends so.
-    pub(crate) fn series<'i>(
+    pub(crate) fn find_series<'i>(
         &'i self,
         part: &SeriesRef<'i>,
         end: &str,
@@ -39,20 +39,21 @@ impl<'p> SeriesIndex<'p> {
         };
         let labels = part.labels;
         let series = series.map(Vec::as_slice).unwrap_or_default();
-        series.iter().copied().filter(move |series| labels.pick(series))
+        series.iter().copied().filter(move |series| labels.matches(series))
     }
 
     /// The value of a name that one series has.
-    pub(crate) fn single(&self, name: &str) -> Option<f64> {
+    pub(crate) fn single_value(&self, name: &str) -> Option<f64> {
         match self.by_name.get(name)?.as_slice() {
-            [series] => Some(series.value).filter(|value| is_amount(*value)),
+            [series] => Some(series.value).filter(|value| is_valid_amount(*value)),
             _ => None,
         }
     }
 
     /// Whether something of a place is there.
-    pub(crate) fn has(&self, place: &FigureSource<'_>) -> bool {
-        let is_there = |part: &SeriesRef<'_>, end: &str| self.series(part, end).next().is_some();
+    pub(crate) fn has_figure(&self, place: &FigureSource<'_>) -> bool {
+        let is_there =
+            |part: &SeriesRef<'_>, end: &str| self.find_series(part, end).next().is_some();
         let is_whole = |part: SeriesRef<'_>| {
             if part.is_minus {
                 false
@@ -66,10 +67,10 @@ impl<'p> SeriesIndex<'p> {
     }
 
     /// The largest share of a place that has several series.
-    pub(crate) fn largest(&self, place: &FigureSource<'_>) -> Option<f64> {
+    pub(crate) fn largest_share(&self, place: &FigureSource<'_>) -> Option<f64> {
         let values = || {
-            let series = place.parts().flat_map(|part| self.series(&part, ""));
-            series.map(|series| series.value * place.scale).filter(|value| is_amount(*value))
+            let series = place.parts().flat_map(|part| self.find_series(&part, ""));
+            series.map(|series| series.value * place.scale).filter(|value| is_valid_amount(*value))
         };
         let largest = values().max_by(f64::total_cmp).filter(|_| values().count() > 1)?;
         (largest <= 1.0 + ROUNDING).then(|| largest.min(1.0))
@@ -81,11 +82,11 @@ impl<'p> SeriesIndex<'p> {
         let signal = place.signal;
         let values = place.parts().flat_map(|part| {
             let sign = if part.is_minus { -1.0 } else { 1.0 };
-            self.series(&part, "").map(move |series| (sign, series.value * place.scale))
+            self.find_series(&part, "").map(move |series| (sign, series.value * place.scale))
         });
         if is_average(signal) {
             let values: Vec<f64> =
-                values.map(|(_, value)| value).filter(|value| is_amount(*value)).collect();
+                values.map(|(_, value)| value).filter(|value| is_valid_amount(*value)).collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             let is_silent = values.is_empty() || (mean == 0.0 && is_nothing_at_zero(signal));
             return match mean {
@@ -98,7 +99,7 @@ impl<'p> SeriesIndex<'p> {
         let mut sum = None;
         for (sign, value) in values {
             // Without this one the sum of the others would be a guess.
-            if !is_amount(value) {
+            if !is_valid_amount(value) {
                 return Err(Nonsense);
             }
             sum = Some(sum.unwrap_or_default() + sign * value);

@@ -28,11 +28,11 @@ pub struct MappedSignal {
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// What its values are multiplied with: 0.001 for milliseconds, 0.01 for percent.
-    #[serde(default = "one")]
+    #[serde(default = "default_scale")]
     pub scale: f64,
 }
 
-fn one() -> f64 {
+fn default_scale() -> f64 {
     1.0
 }
 
@@ -56,11 +56,11 @@ impl MetricsMap {
             return Err("`name` is empty: reports need a name for the engine".to_owned());
         }
         if self.signals.is_empty() {
-            return Err(format!("`signals` is empty; known are {}", known()));
+            return Err(format!("`signals` is empty; known are {}", known_signals()));
         }
         for (name, mapped) in &self.signals {
-            let Some(signal) = signal(name) else {
-                return Err(format!("unknown signal `{name}`; known are {}", known()));
+            let Some(signal) = signal_by_name(name) else {
+                return Err(format!("unknown signal `{name}`; known are {}", known_signals()));
             };
             mapped.check(signal).map_err(|wrong| format!("signal `{name}`: {wrong}"))?;
         }
@@ -68,10 +68,15 @@ impl MetricsMap {
     }
 
     /// Its places; those of unknown signals are left out.
-    pub(crate) fn places(&self) -> impl Iterator<Item = FigureSource<'_>> {
+    pub(crate) fn sources(&self) -> impl Iterator<Item = FigureSource<'_>> {
         self.signals.iter().filter_map(|(name, mapped)| {
             let parts = Parts::Mapped(mapped);
-            Some(FigureSource { signal: signal(name)?, parts, count: None, scale: mapped.scale })
+            Some(FigureSource {
+                signal: signal_by_name(name)?,
+                parts,
+                count: None,
+                scale: mapped.scale,
+            })
         })
     }
 }
@@ -106,10 +111,10 @@ impl MappedSignal {
     }
 }
 
-fn signal(name: &str) -> Option<Signal> {
+fn signal_by_name(name: &str) -> Option<Signal> {
     Signal::ALL.iter().copied().find(|signal| signal.name() == name)
 }
 
-fn known() -> String {
+fn known_signals() -> String {
     Signal::ALL.iter().map(|signal| signal.name()).collect::<Vec<_>>().join(", ")
 }

@@ -81,7 +81,7 @@ fn maps_are_read_and_checked() {
     assert_eq!(good.signals["running"].scale, 1.0);
     assert_eq!(good.signals["waiting"].series, ["a", "b"]);
     assert_eq!(good.signals["waiting"].labels["queue"], "gpu");
-    assert_eq!(good.places().count(), 3);
+    assert_eq!(good.sources().count(), 3);
     let bad = [
         ("name = \" \"\n[signals]\nrunning = { series = \"a\" }", "`name` is empty"),
         ("name = \"m\"\n[signals]", "`signals` is empty; known are running, waiting"),
@@ -118,7 +118,7 @@ fn maps_are_read_and_checked() {
 fn the_documents_example_works() {
     let page = include_str!("../../../../docs/server-names.md");
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    assert_eq!(map(example).unwrap().places().count(), 7);
+    assert_eq!(map(example).unwrap().sources().count(), 7);
     // Every name that is known stands there, without what all names of an engine begin with.
     for dialect in &DIALECTS {
         for part in dialect.places.iter().flat_map(FigureSource::parts) {

@@ -20,7 +20,7 @@ struct Child {
 }
 
 /// Adds what came to a place's series since the look before; whether there was any to add.
-pub(super) fn add(
+pub(super) fn add_histogram(
     place: &FigureSource<'_>,
     index: &SeriesIndex<'_>,
     total: &mut Buckets,
@@ -29,20 +29,20 @@ pub(super) fn add(
 ) -> bool {
     let mut is_there = false;
     for part in place.parts() {
-        for (labels, child) in children(&part, index, troubles) {
-            let key = ledger::key(place.signal, part.name, &labels);
-            let Some((bounds, values)) = child.values(place.scale) else {
-                troubles.malformed();
+        for (labels, child) in histogram_children(&part, index, troubles) {
+            let key = ledger::series_key(place.signal, part.name, &labels);
+            let Some((bounds, values)) = child.bounds_and_values(place.scale) else {
+                troubles.count_malformed();
                 continue;
             };
             if total.bounds.is_empty() && total.count == 0.0 {
                 total.cumulative = vec![0.0; bounds.len()];
                 total.bounds = bounds;
             } else if total.bounds != bounds {
-                troubles.malformed();
+                troubles.count_malformed();
                 continue;
             }
-            let Some(added) = ledger.values(key, values, troubles) else { continue };
+            let Some(added) = ledger.growth_of_all(key, values, troubles) else { continue };
             let [buckets @ .., sum, count] = added.as_slice() else { continue };
             for (into, more) in total.cumulative.iter_mut().zip(buckets) {
                 *into += more;
@@ -58,37 +58,37 @@ pub(super) fn add(
 type Labels<'p> = Vec<(Cow<'p, str>, Cow<'p, str>)>;
 
 /// The series of a part, by their labels without the bound.
-fn children<'p>(
+fn histogram_children<'p>(
     part: &SeriesRef<'_>,
     index: &SeriesIndex<'p>,
     troubles: &mut Troubles,
 ) -> BTreeMap<Labels<'p>, Child> {
     let mut children: BTreeMap<Labels<'p>, Child> = BTreeMap::new();
-    for series in index.series(part, "_bucket") {
+    for series in index.find_series(part, "_bucket") {
         match series.label("le").parse::<f64>() {
             Ok(bound) if !bound.is_nan() => {
-                let child = children.entry(without_bound(series)).or_default();
+                let child = children.entry(labels_without_bound(series)).or_default();
                 child.buckets.push((bound, series.value));
             }
-            _ => troubles.malformed(),
+            _ => troubles.count_malformed(),
         }
     }
-    for series in index.series(part, "_sum") {
+    for series in index.find_series(part, "_sum") {
         children.entry(series.labels.clone()).or_default().sum = Some(series.value);
     }
-    for series in index.series(part, "_count") {
+    for series in index.find_series(part, "_count") {
         children.entry(series.labels.clone()).or_default().count = Some(series.value);
     }
     children
 }
 
-fn without_bound<'p>(series: &'p ParsedSeries<'p>) -> Labels<'p> {
+fn labels_without_bound<'p>(series: &'p ParsedSeries<'p>) -> Labels<'p> {
     series.labels.iter().filter(|(key, _)| key != "le").cloned().collect()
 }
 
 impl Child {
     /// Its bounds, and then its buckets, sum and count in a row; none if it is not whole.
-    fn values(mut self, scale: f64) -> Option<(Vec<f64>, Vec<f64>)> {
+    fn bounds_and_values(mut self, scale: f64) -> Option<(Vec<f64>, Vec<f64>)> {
         self.buckets.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         self.buckets.dedup_by(|(one, _), (other, _)| one == other);
         let (bounds, mut values): (Vec<f64>, Vec<f64>) = self.buckets.into_iter().unzip();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use goodput_model::Signal;
 
 use super::Troubles;
-use crate::dialect::is_amount;
+use crate::dialect::is_valid_amount;
 
 /// The most values remembered of one endpoint: each bucket is one. What is beyond is not followed.
 pub(super) const LIMIT: usize = 20_000;
@@ -22,7 +22,11 @@ pub(super) struct CounterLedger {
 }
 
 /// What tells a series from all others: each text with its length, so that no two run together.
-pub(super) fn key(signal: Signal, name: &str, labels: &[(Cow<'_, str>, Cow<'_, str>)]) -> String {
+pub(super) fn series_key(
+    signal: Signal,
+    name: &str,
+    labels: &[(Cow<'_, str>, Cow<'_, str>)],
+) -> String {
     let mut key = String::from(signal.name());
     let texts = labels.iter().flat_map(|(key, value)| [key.as_ref(), value.as_ref()]);
     for text in std::iter::once(name).chain(texts) {
@@ -37,41 +41,41 @@ pub(super) fn key(signal: Signal, name: &str, labels: &[(Cow<'_, str>, Cow<'_, s
 impl CounterLedger {
     /// What came to a counter since it was last seen; `None` where it is not a number, or too many
     /// are followed already.
-    pub(super) fn number(
+    pub(super) fn growth(
         &mut self,
         key: String,
         value: f64,
         troubles: &mut Troubles,
     ) -> Option<f64> {
-        self.values(key, vec![value], troubles)?.first().copied()
+        self.growth_of_all(key, vec![value], troubles)?.first().copied()
     }
 
     /// What came to values that only go up together. Whether they began again, the last tells.
-    pub(super) fn values(
+    pub(super) fn growth_of_all(
         &mut self,
         key: String,
         values: Vec<f64>,
         troubles: &mut Troubles,
     ) -> Option<Vec<f64>> {
-        let is_sound = values.iter().copied().all(is_amount);
+        let is_sound = values.iter().copied().all(is_valid_amount);
         let last = match self.last.get_mut(&key) {
             Some(last) if is_sound && last.len() == values.len() => last,
-            None if is_sound => return self.begin(key, values, troubles),
+            None if is_sound => return self.start_series(key, values, troubles),
             None => {
                 // Seen, but not what it stood at: the next look is its beginning.
-                self.begin(key, vec![f64::NAN; values.len()], troubles);
-                troubles.malformed();
+                self.start_series(key, vec![f64::NAN; values.len()], troubles);
+                troubles.count_malformed();
                 return None;
             }
             // Other buckets than before are another distribution.
             Some(_) => {
-                troubles.malformed();
+                troubles.count_malformed();
                 return None;
             }
         };
         let has_begun_anew = values.last() < last.last();
         if has_begun_anew {
-            troubles.reset();
+            troubles.count_reset();
             last.fill(0.0);
         }
         let added = values.iter().zip(last.iter()).map(|(now, last)| f64::max(now - last, 0.0));
@@ -80,14 +84,14 @@ impl CounterLedger {
         Some(added)
     }
 
-    fn begin(
+    fn start_series(
         &mut self,
         key: String,
         values: Vec<f64>,
         troubles: &mut Troubles,
     ) -> Option<Vec<f64>> {
         if self.size + values.len() > LIMIT {
-            troubles.malformed();
+            troubles.count_malformed();
             return None;
         }
         self.size += values.len();

@@ -22,7 +22,7 @@ pub(super) struct Servers {
 impl Servers {
     /// With the next look. Once known, it stays so.
     pub(super) fn are_several(&mut self, index: &SeriesIndex<'_>, has_fallen: bool) -> bool {
-        let started = index.single(STARTED);
+        let started = index.single_value(STARTED);
         let since = started.zip(self.started).map(|(now, before)| now - before);
         // The start of one server only moves on: an earlier one is another's.
         self.are_several |= since.is_some_and(|since| since < -APART);

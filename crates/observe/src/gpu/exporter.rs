@@ -3,7 +3,7 @@
 
 mod names;
 /// A name that an exporter gives; of a very long one the beginning, with a mark.
-fn cut(name: &str) -> String {
+fn clip_name(name: &str) -> String {
     match name.char_indices().nth(LONGEST_NAME) {
         None => name.to_owned(),
         Some(_) => name.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use goodput_model::{GpuFacts, GpuSample, Nanos};
 
 use crate::text::{ParsedPage, ParsedSeries};
-use names::{GpuField, field};
+use names::{GpuField, gpu_field};
 
 /// The most GPUs followed: a page of nonsense must not fill the memory.
 const LIMIT: usize = 4096;
@@ -62,17 +62,17 @@ impl GpuExporter {
         let page = ParsedPage::parse(page);
         let mut looks: BTreeMap<usize, ExporterGpu> = BTreeMap::new();
         for series in &page.series {
-            let Some((field, value)) = field(series) else { continue };
-            let Some((gpu, board)) = self.gpu(exporter, series) else { continue };
+            let Some((field, value)) = gpu_field(series) else { continue };
+            let Some((gpu, board)) = self.gpu_of_series(exporter, series) else { continue };
             let look = looks.entry(gpu).or_default();
             look.sample.gpu = gpu as u32;
             look.sample.at = at;
             // The part that told first goes on telling.
-            if !field.is_of_board() || *self.boards.entry(board).or_insert(gpu) == gpu {
-                look.take(field, value);
+            if !field.is_board_wide() || *self.boards.entry(board).or_insert(gpu) == gpu {
+                look.set_field(field, value);
             }
         }
-        looks.into_iter().map(|(gpu, look)| self.finish(gpu, look)).collect()
+        looks.into_iter().map(|(gpu, look)| self.gpu_sample(gpu, look)).collect()
     }
 
     /// The GPUs seen so far.
@@ -81,7 +81,11 @@ impl GpuExporter {
     }
 
     /// Which GPU a series is of, and the board that it is on.
-    fn gpu(&mut self, exporter: u32, series: &ParsedSeries<'_>) -> Option<(usize, String)> {
+    fn gpu_of_series(
+        &mut self,
+        exporter: u32,
+        series: &ParsedSeries<'_>,
+    ) -> Option<(usize, String)> {
         let any = |names: &[&str]| {
             names.iter().map(|name| series.label(name)).find(|value| !value.is_empty())
         };
@@ -105,7 +109,7 @@ impl GpuExporter {
                 let name = format!("{}{}", name.unwrap_or_default(), profile.unwrap_or_default());
                 let is_part = !uuid.is_empty() && !series.label("GPU_I_ID").is_empty();
                 let uuid = if is_part { format!("{uuid}/{part}") } else { uuid.to_owned() };
-                let [name, uuid, board] = [&name, &uuid, &board].map(|text| cut(text));
+                let [name, uuid, board] = [&name, &uuid, &board].map(|text| clip_name(text));
                 self.facts.push(GpuFacts { name, uuid, board, ..GpuFacts::default() });
                 self.known.insert(key, gpu);
                 gpu
@@ -114,7 +118,7 @@ impl GpuExporter {
         Some((gpu, board))
     }
 
-    fn finish(&mut self, gpu: usize, look: ExporterGpu) -> GpuSample {
+    fn gpu_sample(&mut self, gpu: usize, look: ExporterGpu) -> GpuSample {
         let get = |field: GpuField| look.fields.get(&field).map(|(sum, n)| sum / f64::from(*n));
         if let Some(facts) = self.facts.get_mut(gpu) {
             let parts = || {
@@ -158,9 +162,9 @@ impl GpuExporter {
 }
 
 impl ExporterGpu {
-    fn take(&mut self, field: GpuField, value: f64) {
+    fn set_field(&mut self, field: GpuField, value: f64) {
         match field {
-            GpuField::Reasons => self.reasons = Some(names::reasons(value as u64)),
+            GpuField::Reasons => self.reasons = Some(names::throttle_reasons(value as u64)),
             // Each part of the chip has its own: the worst counts.
             GpuField::HeldBackShare(reason) => {
                 let share = self.shares.entry(reason).or_default();

@@ -59,8 +59,8 @@ impl Nvml {
     /// line, where there is none.
     pub fn open(only: &[u32]) -> Result<Self, String> {
         static DRIVER: OnceLock<Result<Driver, String>> = OnceLock::new();
-        let driver = DRIVER.get_or_init(load).as_ref().map_err(Clone::clone)?;
-        let count = driver.device_count().map_err(|error| refusal(&error))?;
+        let driver = DRIVER.get_or_init(load_driver).as_ref().map_err(Clone::clone)?;
+        let count = driver.device_count().map_err(|error| driver_error_text(&error))?;
         if let Some(other) = only.iter().find(|index| **index >= count) {
             return Err(format!(
                 "the NVIDIA driver lists {count} GPUs, numbered from 0; GPU {other} does not exist"
@@ -83,7 +83,7 @@ impl Nvml {
 
     /// What the GPUs are.
     pub fn facts(&self) -> Vec<GpuFacts> {
-        self.gpus.iter().map(|gpu| facts(&gpu.device)).collect()
+        self.gpus.iter().map(|gpu| gpu_facts(&gpu.device)).collect()
     }
 
     /// One look at all of them.
@@ -92,7 +92,7 @@ impl Nvml {
     }
 }
 
-fn load() -> Result<Driver, String> {
+fn load_driver() -> Result<Driver, String> {
     let mut because = None;
     for library in LIBRARIES {
         match Driver::builder().lib_path(OsStr::new(library)).init() {
@@ -102,11 +102,12 @@ fn load() -> Result<Driver, String> {
             Err(error) => because = Some(error),
         }
     }
-    Err(because.map_or_else(|| "no NVIDIA driver on this machine".to_owned(), |e| refusal(&e)))
+    Err(because
+        .map_or_else(|| "no NVIDIA driver on this machine".to_owned(), |e| driver_error_text(&e)))
 }
 
 /// What the driver's own error means, in one line.
-fn refusal(error: &NvmlError) -> String {
+fn driver_error_text(error: &NvmlError) -> String {
     match error {
         NvmlError::DriverNotLoaded => "the NVIDIA driver of this machine is not running".to_owned(),
         NvmlError::NoPermission => "this user is not allowed to query the NVIDIA driver".to_owned(),
@@ -120,7 +121,7 @@ fn refusal(error: &NvmlError) -> String {
     }
 }
 
-fn facts(device: &Device<'_>) -> GpuFacts {
+fn gpu_facts(device: &Device<'_>) -> GpuFacts {
     // The generation goes down while a GPU is idle; the width does not.
     let width = device.current_pcie_link_width().or_else(|_| device.max_pcie_link_width());
     let active = |link: &u32| device.link_wrapper_for(*link).is_active().unwrap_or(false);
@@ -134,8 +135,8 @@ fn facts(device: &Device<'_>) -> GpuFacts {
             .enforced_power_limit()
             .or_else(|_| device.power_management_limit())
             .ok()
-            .map(|milliwatts| thousandths(u64::from(milliwatts))),
-        interconnect: interconnect(device.max_pcie_link_gen().ok(), width.ok(), links),
+            .map(|milliwatts| from_thousandths(u64::from(milliwatts))),
+        interconnect: interconnect_text(device.max_pcie_link_gen().ok(), width.ok(), links),
     }
 }
 
@@ -152,17 +153,23 @@ impl Gpu {
         GpuSample {
             at,
             gpu: place,
-            busy: device.utilization_rates().ok().and_then(|rates| share(f64::from(rates.gpu))),
+            busy: device
+                .utilization_rates()
+                .ok()
+                .and_then(|rates| share_of_percent(f64::from(rates.gpu))),
             sm_active,
             tensor_active,
             dram_active,
             memory_used: device.memory_info().ok().map(|memory| memory.used as f64),
-            power_w: device.power_usage().ok().map(|milliwatts| thousandths(milliwatts.into())),
-            energy_j: device.total_energy_consumption().ok().map(thousandths),
+            power_w: device
+                .power_usage()
+                .ok()
+                .map(|milliwatts| from_thousandths(milliwatts.into())),
+            energy_j: device.total_energy_consumption().ok().map(from_thousandths),
             sm_clock_mhz: mhz(Clock::SM),
             memory_clock_mhz: mhz(Clock::Memory),
             temperature_c: device.temperature(TemperatureSensor::Gpu).ok().map(f64::from),
-            throttled: device.current_throttle_reasons().map(reasons).ok(),
+            throttled: device.current_throttle_reasons().map(throttle_reasons).ok(),
         }
     }
 
@@ -185,23 +192,23 @@ impl Gpu {
         *kept = now;
         let mut shares = Activity::default();
         for (slot, metric) in shares.iter_mut().zip(found.into_iter().flatten()) {
-            *slot = metric.ok().and_then(|metric| share(metric.value));
+            *slot = metric.ok().and_then(|metric| share_of_percent(metric.value));
         }
         shares
     }
 }
 
 /// A percentage as a share; none if it is none.
-fn share(percent: f64) -> Option<f64> {
+fn share_of_percent(percent: f64) -> Option<f64> {
     percent.is_finite().then(|| (percent / 100.0).clamp(0.0, 1.0))
 }
 
 /// Milliwatts as watts, millijoules as joules.
-fn thousandths(amount: u64) -> f64 {
+fn from_thousandths(amount: u64) -> f64 {
     amount as f64 / 1e3
 }
 
-fn interconnect(generation: Option<u32>, width: Option<u32>, links: usize) -> String {
+fn interconnect_text(generation: Option<u32>, width: Option<u32>, links: usize) -> String {
     let pcie =
         generation.zip(width).map(|(generation, width)| format!("PCIe {generation} x{width}"));
     let nvlink = match links {
@@ -213,7 +220,7 @@ fn interconnect(generation: Option<u32>, width: Option<u32>, links: usize) -> St
 }
 
 /// Why clocks are lower than they could be. Being idle does not count as a reason.
-fn reasons(bits: ThrottleReasons) -> Vec<String> {
+fn throttle_reasons(bits: ThrottleReasons) -> Vec<String> {
     let words = [
         (ThrottleReasons::SW_POWER_CAP, "power"),
         (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power_brake"),
@@ -236,7 +243,8 @@ mod tests {
 
     #[test]
     fn bits_are_words() {
-        let words = |bits: u64| reasons(ThrottleReasons::from_bits_truncate(bits)).join(" ");
+        let words =
+            |bits: u64| throttle_reasons(ThrottleReasons::from_bits_truncate(bits)).join(" ");
         assert_eq!(words(0), "");
         assert_eq!(words(0x1), "", "idle does not count as a reason");
         assert_eq!(words(0x1 | 0x4), "power");
@@ -253,13 +261,16 @@ mod tests {
 
     #[test]
     fn units() {
-        assert_eq!(thousandths(700_250), 700.25);
-        assert_eq!(thousandths(123_456_789_012), 123_456_789.012);
-        assert_eq!((share(0.0), share(37.5), share(100.4)), (Some(0.0), Some(0.375), Some(1.0)));
-        assert_eq!((share(f64::NAN), share(-1e-9)), (None, Some(0.0)));
-        assert_eq!(interconnect(Some(5), Some(16), 18), "PCIe 5 x16, 18 NVLinks");
-        assert_eq!(interconnect(Some(4), Some(8), 1), "PCIe 4 x8, 1 NVLink");
-        assert_eq!((interconnect(Some(4), None, 0), interconnect(None, None, 2)), {
+        assert_eq!(from_thousandths(700_250), 700.25);
+        assert_eq!(from_thousandths(123_456_789_012), 123_456_789.012);
+        assert_eq!(
+            (share_of_percent(0.0), share_of_percent(37.5), share_of_percent(100.4)),
+            (Some(0.0), Some(0.375), Some(1.0))
+        );
+        assert_eq!((share_of_percent(f64::NAN), share_of_percent(-1e-9)), (None, Some(0.0)));
+        assert_eq!(interconnect_text(Some(5), Some(16), 18), "PCIe 5 x16, 18 NVLinks");
+        assert_eq!(interconnect_text(Some(4), Some(8), 1), "PCIe 4 x8, 1 NVLink");
+        assert_eq!((interconnect_text(Some(4), None, 0), interconnect_text(None, None, 2)), {
             (String::new(), "2 NVLinks".to_owned())
         });
     }
@@ -283,8 +294,8 @@ mod tests {
             }
         }
         // A message of several lines is cut to its first.
-        let text = refusal(&NvmlError::Unknown);
+        let text = driver_error_text(&NvmlError::Unknown);
         assert!(text.starts_with("the NVIDIA driver does not answer: ") && !text.contains('\n'));
-        assert!(refusal(&NvmlError::DriverNotLoaded).contains("not running"));
+        assert!(driver_error_text(&NvmlError::DriverNotLoaded).contains("not running"));
     }
 }

@@ -11,13 +11,13 @@ pub(super) struct Malformed;
 const BLANKS: [char; 2] = [' ', '\t'];
 
 /// The series of a line; none if it is empty or a comment.
-pub(super) fn read(line: &str) -> Result<Option<ParsedSeries<'_>>, Malformed> {
+pub(super) fn parse_line(line: &str) -> Result<Option<ParsedSeries<'_>>, Malformed> {
     let mut cursor = LineCursor { rest: line };
-    cursor.blanks();
+    cursor.skip_blanks();
     if cursor.rest.is_empty() || cursor.rest.starts_with('#') {
         return Ok(None);
     }
-    cursor.series().map(Some).ok_or(Malformed)
+    cursor.parse_series().map(Some).ok_or(Malformed)
 }
 
 /// What of a line is still to be read.
@@ -26,24 +26,24 @@ struct LineCursor<'a> {
 }
 
 impl<'a> LineCursor<'a> {
-    fn series(&mut self) -> Option<ParsedSeries<'a>> {
-        let plain = self.name(true);
+    fn parse_series(&mut self) -> Option<ParsedSeries<'a>> {
+        let plain = self.parse_name(true);
         let mut name = (!plain.is_empty()).then_some(Cow::Borrowed(plain));
-        let is_apart = self.blanks();
+        let is_apart = self.skip_blanks();
         let mut labels = Vec::new();
-        if self.eat('{') {
-            self.labels(&mut name, &mut labels)?;
+        if self.eat_char('{') {
+            self.parse_labels(&mut name, &mut labels)?;
         } else if !is_apart {
             // Otherwise the name goes on with what no name has.
             return None;
         }
-        self.blanks();
-        let value = number(self.token())?;
-        self.blanks();
+        self.skip_blanks();
+        let value = parse_number(self.take_token())?;
+        self.skip_blanks();
         if !self.rest.is_empty() && !self.rest.starts_with('#') {
             // A time stamp.
-            number(self.token())?;
-            self.blanks();
+            parse_number(self.take_token())?;
+            self.skip_blanks();
         }
         // An exemplar may follow, and holds anything.
         let is_over = self.rest.is_empty() || self.rest.starts_with('#');
@@ -51,32 +51,36 @@ impl<'a> LineCursor<'a> {
     }
 
     /// Everything up to the closing brace. A name in quotes without a value is that of the series.
-    fn labels(
+    fn parse_labels(
         &mut self,
         name: &mut Option<Cow<'a, str>>,
         labels: &mut Vec<(Cow<'a, str>, Cow<'a, str>)>,
     ) -> Option<()> {
         loop {
-            self.blanks();
-            if self.eat('}') {
+            self.skip_blanks();
+            if self.eat_char('}') {
                 break;
             }
             let is_quoted = self.rest.starts_with('"');
-            let key = if is_quoted { self.quoted()? } else { Cow::Borrowed(self.name(false)) };
+            let key = if is_quoted {
+                self.parse_quoted()?
+            } else {
+                Cow::Borrowed(self.parse_name(false))
+            };
             if key.is_empty() {
                 return None;
             }
-            self.blanks();
-            if self.eat('=') {
-                self.blanks();
-                labels.push((key, self.quoted()?));
+            self.skip_blanks();
+            if self.eat_char('=') {
+                self.skip_blanks();
+                labels.push((key, self.parse_quoted()?));
             } else if is_quoted && name.is_none() {
                 *name = Some(key);
             } else {
                 return None;
             }
-            self.blanks();
-            if !self.eat(',') && !self.rest.starts_with('}') {
+            self.skip_blanks();
+            if !self.eat_char(',') && !self.rest.starts_with('}') {
                 return None;
             }
         }
@@ -89,7 +93,7 @@ impl<'a> LineCursor<'a> {
     }
 
     /// A name without quotes; empty if there is none. Labels have no colons.
-    fn name(&mut self, colons: bool) -> &'a str {
+    fn parse_name(&mut self, colons: bool) -> &'a str {
         let is_part = |(at, byte): (usize, u8)| {
             byte.is_ascii_alphabetic()
                 || byte == b'_'
@@ -97,16 +101,16 @@ impl<'a> LineCursor<'a> {
                 || (at > 0 && byte.is_ascii_digit())
         };
         let end = self.rest.bytes().enumerate().position(|part| !is_part(part));
-        self.split(end.unwrap_or(self.rest.len()))
+        self.take_bytes(end.unwrap_or(self.rest.len()))
     }
 
     /// Up to the next blank.
-    fn token(&mut self) -> &'a str {
-        self.split(self.rest.find(BLANKS).unwrap_or(self.rest.len()))
+    fn take_token(&mut self) -> &'a str {
+        self.take_bytes(self.rest.find(BLANKS).unwrap_or(self.rest.len()))
     }
 
     /// A text in quotes, with escapes undone.
-    fn quoted(&mut self) -> Option<Cow<'a, str>> {
+    fn parse_quoted(&mut self) -> Option<Cow<'a, str>> {
         let inside = self.rest.strip_prefix('"')?;
         let (mut has_escapes, mut is_escaped) = (false, false);
         let end = inside.bytes().position(|byte| {
@@ -121,19 +125,19 @@ impl<'a> LineCursor<'a> {
     }
 
     /// Skips blanks; whether there were any.
-    fn blanks(&mut self) -> bool {
+    fn skip_blanks(&mut self) -> bool {
         let before = self.rest.len();
         self.rest = self.rest.trim_start_matches(BLANKS);
         self.rest.len() < before
     }
 
-    fn eat(&mut self, wanted: char) -> bool {
+    fn eat_char(&mut self, wanted: char) -> bool {
         let rest = self.rest.strip_prefix(wanted);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    fn split(&mut self, at: usize) -> &'a str {
+    fn take_bytes(&mut self, at: usize) -> &'a str {
         let (head, rest) = self.rest.split_at_checked(at).unwrap_or((self.rest, ""));
         self.rest = rest;
         head
@@ -161,7 +165,7 @@ fn unescape(text: &str) -> String {
 
 /// A number as the formats write it: no hexadecimal, no underscores, no sign before `NaN`, and
 /// nothing beyond the range of a double but infinity by name.
-fn number(text: &str) -> Option<f64> {
+fn parse_number(text: &str) -> Option<f64> {
     let value: f64 = text.parse().ok()?;
     let unsigned = text.trim_start_matches(['+', '-']);
     let is_readable = if unsigned.starts_with(|first: char| first.is_ascii_alphabetic()) {

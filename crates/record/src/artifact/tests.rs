@@ -86,7 +86,7 @@ fn each_kind_is_told_by_what_lies_in_its_folder() {
 fn parts_are_the_results_that_a_result_is_made_of() {
     let root = one_of_each();
     let parts = |name: &str| {
-        let parts = Artifact::open(&root.path().join(name)).unwrap().parts();
+        let parts = Artifact::open(&root.path().join(name)).unwrap().part_folders();
         let inside = |path: &PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
         parts.iter().map(inside).collect::<Vec<_>>()
     };
@@ -111,7 +111,7 @@ fn a_shard_says_so_in_its_manifest() {
     };
     let path = root.path().join("run");
     manifest("");
-    RunFolder::open(&path).unwrap().manifest().unwrap();
+    RunFolder::open(&path).unwrap().read_manifest().unwrap();
     assert_eq!(opened(&path), "run");
     manifest(r#", "shard": {"shard": "1/2"}"#);
     assert_eq!(opened(&path), "shard");
@@ -155,15 +155,18 @@ fn numbers_may_lie_alone_in_a_folder() {
     let root = tempfile::tempdir().unwrap();
     write(root.path(), "summary.json", r#"{"schema": "goodput.comparison/1", "n": 3}"#);
     let Artifact::Summary(folder) = Artifact::open(root.path()).unwrap() else { panic!() };
-    assert_eq!((folder.path(), folder.schema().as_str()), (root.path(), "goodput.comparison/1"));
-    assert_eq!(folder.summary::<serde_json::Value>().unwrap()["n"], 3);
-    assert!(matches!(folder.summary::<u32>(), Err(FolderError::Damaged { .. })));
+    assert_eq!(
+        (folder.path(), folder.read_schema().as_str()),
+        (root.path(), "goodput.comparison/1")
+    );
+    assert_eq!(folder.read_summary::<serde_json::Value>().unwrap()["n"], 3);
+    assert!(matches!(folder.read_summary::<u32>(), Err(FolderError::Damaged { .. })));
     // Without a log it is not a result that an index lists.
     assert_eq!(ArtifactKind::from_folder(root.path()).unwrap(), None);
     for unnamed in ["{}", "[]", "", r#"{"schema": 1}"#] {
         write(root.path(), "summary.json", unnamed);
         let Artifact::Summary(folder) = Artifact::open(root.path()).unwrap() else { panic!() };
-        assert_eq!(folder.schema(), "", "{unnamed}");
+        assert_eq!(folder.read_schema(), "", "{unnamed}");
     }
     let elsewhere = root.path().join("elsewhere.json");
     fs::write(&elsewhere, r#"{"schema": "goodput.comparison/1"}"#).unwrap();

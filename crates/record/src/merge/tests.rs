@@ -73,7 +73,7 @@ proptest! {
             record.worker += 10 * *to as u32;
             record
         }).collect();
-        prop_assert_eq!(out.records().unwrap().collect::<Vec<_>>(), expected);
+        prop_assert_eq!(out.read_records().unwrap().collect::<Vec<_>>(), expected);
         for (shard, found) in found.iter().enumerate() {
             prop_assert_eq!(found.records, of(shard).len() as u64);
             let last = of(shard).last().map_or(Nanos::ZERO, |record| record.exchange.stamps.ended);
@@ -106,7 +106,7 @@ fn samples_keep_beats_and_one_view_of_the_server() {
     ];
     let (out, _) = merged(root.path(), &folders).unwrap();
     let seen: Vec<_> = out
-        .samples()
+        .read_samples()
         .map(|s| (s.at.0, s.beats[0].worker, s.beats[0].lag.0, s.scrapes.len(), s.host.cpus))
         .collect();
     assert_eq!(seen, [(1, 1, 5, 0, 0), (2, 11, 7, 1, 0), (3, 11, 8, 1, 0), (4, 1, 6, 0, 0)]);
@@ -123,7 +123,7 @@ fn a_damaged_log_gives_what_is_whole() {
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let (out, found) = merged(root.path(), &folders).unwrap();
-    let kept: Vec<u64> = out.records().unwrap().map(|record| record.index).collect();
+    let kept: Vec<u64> = out.read_records().unwrap().map(|record| record.index).collect();
     assert_eq!(kept, [0, 1, 2, 3]);
     assert_eq!(
         found.iter().map(|f| (f.records, f.is_damaged)).collect::<Vec<_>>(),
@@ -161,7 +161,7 @@ fn judgements_and_texts_follow_each_other() {
     fs::write(folders[0].path().join(TEXT), "{\"index\":0}\n{\"in").unwrap();
     fs::write(folders[2].path().join(TEXT), "{\"index\":1}\n").unwrap();
     let (out, _) = merged(root.path(), &folders).unwrap();
-    assert_eq!(out.judgements().map(|judgement| judgement.index).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(out.read_judgements().map(|judgement| judgement.index).collect::<Vec<_>>(), [0, 1]);
     let texts = fs::read_to_string(out.path().join(TEXT)).unwrap();
     assert_eq!(texts, "{\"index\":0}\n{\"in\n{\"index\":1}\n");
 }

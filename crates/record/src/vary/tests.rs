@@ -62,11 +62,11 @@ fn plan() -> Plan {
 }
 
 fn with(path: &str, value: &str) -> Plan {
-    set(&plan(), path, value).unwrap_or_else(|error| panic!("{error}"))
+    set_value(&plan(), path, value).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn refused(path: &str, value: &str) -> String {
-    set(&plan(), path, value).unwrap_err().to_string()
+    set_value(&plan(), path, value).unwrap_err().to_string()
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn lengths_are_those_of_every_synthetic_class() {
     assert!(refused("isl", "long").contains("`long` is not a length"));
     let mut files = plan();
     files.workload.classes.retain(|class| class.name == "files");
-    let error = set(&files, "isl", "512").unwrap_err().to_string();
+    let error = set_value(&files, "isl", "512").unwrap_err().to_string();
     assert!(error.contains("no class of the workload has lengths"), "{error}");
 }
 
@@ -136,7 +136,7 @@ fn a_rate_and_a_number_of_users_turn_the_mode() {
     let closed = with("concurrency", "16");
     let expected = Mode::Closed { concurrency: 16, think_time: Duration::ZERO, pause_first: false };
     assert_eq!(closed.load.mode, expected);
-    let open = set(&closed, "rate", "90/m").unwrap().load.mode;
+    let open = set_value(&closed, "rate", "90/m").unwrap().load.mode;
     let (rate, arrivals) = (Rate::PerSecond(1.5), ArrivalProcess::Poisson);
     assert_eq!(open, Mode::Open { rate, arrivals, max_concurrency: None });
     // An open loop stays what it is but for its rate.
@@ -167,7 +167,10 @@ fn a_wrong_path_says_what_is_there() {
     let error = refused("load.seed.x", "5");
     assert!(error.contains("`load.seed` is a value and does not contain others"), "{error}");
     for path in ["", ".", "load.", "load..seed", "workload.class.", "workload.class.-1"] {
-        assert!(matches!(set(&plan(), path, "5"), Err(VaryError::NoSuchValue { .. })), "{path}");
+        assert!(
+            matches!(set_value(&plan(), path, "5"), Err(VaryError::NoSuchValue { .. })),
+            "{path}"
+        );
     }
 }
 
@@ -196,8 +199,8 @@ fn a_wrong_value_says_what_it_is_now() {
 fn leaves_of(plan: &Plan) -> Vec<(String, String)> {
     let whole = Value::try_from(plan).unwrap();
     let mut paths = Vec::new();
-    leaves(&whole, "", &mut paths);
-    let text = |path: &String| match find(&whole, path).unwrap().unwrap() {
+    collect_paths(&whole, "", &mut paths);
+    let text = |path: &String| match find_value(&whole, path).unwrap().unwrap() {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
@@ -222,11 +225,11 @@ proptest! {
         plan.workload.classes[0].share = share;
         plan.target.model = Some(model);
         plan.measure.percentiles = vec![percent];
-        plan.load.mode = users.map_or(at_rate(&plan.load.mode, Rate::PerSecond(rate)), |users| with_users(&plan.load.mode, users));
+        plan.load.mode = users.map_or(mode_at_rate(&plan.load.mode, Rate::PerSecond(rate)), |users| mode_with_users(&plan.load.mode, users));
         let leaves = leaves_of(&plan);
         prop_assert!(leaves.len() > 30);
         for (path, value) in leaves {
-            let same = set(&plan, &path, &value);
+            let same = set_value(&plan, &path, &value);
             prop_assert!(same.as_ref() == Ok(&plan), "{} {:?} {:?}", path, value, same);
         }
     }
@@ -239,7 +242,7 @@ proptest! {
         if let Ok(vary) = text.parse::<Vary>() {
             prop_assert_eq!(vary.to_string().parse::<Vary>(), Ok(vary));
         }
-        let _ = set(&plan(), &path, &text);
+        let _ = set_value(&plan(), &path, &text);
     }
 
     #[test]
@@ -285,14 +288,14 @@ fn values_are_parted_by_commas() {
 fn configurations_are_all_pairs() {
     let pair =
         |a: &str, b: &str| vec![("x".to_owned(), a.to_owned()), ("y".to_owned(), b.to_owned())];
-    let found = configurations(&[vary("x=1,2"), vary("y=a,b")]).unwrap();
+    let found = all_configurations(&[vary("x=1,2"), vary("y=a,b")]).unwrap();
     assert_eq!(found, [pair("1", "a"), pair("1", "b"), pair("2", "a"), pair("2", "b")]);
-    assert_eq!(configurations(&[]).unwrap(), [vec![]]);
+    assert_eq!(all_configurations(&[]).unwrap(), [vec![]]);
     let nine = "1,2,3,4,5,6,7,8,9";
     let too_many = [vary(&format!("x={nine}")), vary(&format!("y={nine}"))];
-    let error = configurations(&too_many).unwrap_err().to_string();
+    let error = all_configurations(&too_many).unwrap_err().to_string();
     assert!(error.contains("81 configurations; at most 64"), "{error}");
     let three = [vary("x=1"), vary("y=1"), vary("z=1")];
-    assert!(configurations(&three).unwrap_err().to_string().contains("at most 2"));
-    assert!(configurations(&[vary("x=1"), vary("x=2")]).is_err());
+    assert!(all_configurations(&three).unwrap_err().to_string().contains("at most 2"));
+    assert!(all_configurations(&[vary("x=1"), vary("x=2")]).is_err());
 }

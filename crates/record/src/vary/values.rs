@@ -34,7 +34,7 @@ impl FromStr for Vary {
         if path.is_empty() || path.contains(char::is_whitespace) {
             return Err(wrong(form));
         }
-        let values = values(list).ok_or_else(|| wrong("a quote is not closed"))?;
+        let values = split_values(list).ok_or_else(|| wrong("a quote is not closed"))?;
         if values.iter().any(String::is_empty) {
             return Err(wrong("a value is empty; write '' for an empty value"));
         }
@@ -60,7 +60,7 @@ impl FromStr for Vary {
 const EMPTY: &str = "\0";
 
 /// The values of a list; none if a quote is not closed. Blanks around them are left out.
-fn values(list: &str) -> Option<Vec<String>> {
+fn split_values(list: &str) -> Option<Vec<String>> {
     let (mut values, mut value, mut quote) = (Vec::new(), String::new(), None);
     // What stands in quotes or behind a backslash is kept up to here, blanks too.
     let mut kept = 0;
@@ -112,7 +112,7 @@ impl fmt::Display for Vary {
 
 /// Every configuration, each a list of (path, value): all values of the first with each of the second,
 /// the first changing slowest. Without anything to vary, one that changes nothing.
-pub fn configurations(varied: &[Vary]) -> Result<Vec<Vec<(String, String)>>, VaryError> {
+pub fn all_configurations(varied: &[Vary]) -> Result<Vec<Vec<(String, String)>>, VaryError> {
     if varied.len() > TOGETHER {
         let message = format!("{} values are varied; at most {TOGETHER} can be", varied.len());
         return Err(VaryError::TooMany(message));

@@ -4,7 +4,7 @@
 
 pub(crate) mod fixtures;
 
-use goodput_campaign::capacity::{Basis, PlanNote, Question, plan};
+use goodput_campaign::capacity::{Basis, PlanNote, Question, plan_capacity};
 
 use super::*;
 use fixtures::full;
@@ -19,7 +19,7 @@ fn sections_stand_in_their_order() {
     // The day is above 80 for four hours on each side of its peak. 100 × 1.2 / 20, eight GPUs each at 2.5, and 3 kW + 100 W for each request/s of 16.67.
     let said = "6 replicas (48 GPUs) carry 100 req/s with 20 % headroom: 120.00 per hour, 87,600 \
                 per month, 672.0 kWh per day; of 24 hours 8 are at risk on 4 replicas";
-    assert!(page.contains(said), "{}", sentence(&full()));
+    assert!(page.contains(said), "{}", answer_sentence(&full()));
     let kinds = ["Doubtful: ", "Beyond what", "Assumed: ", "two points of the sweep"];
     assert!(kinds.iter().all(|kind| page.contains(kind)), "{page}");
 }
@@ -48,7 +48,7 @@ fn numbers_are_those_of_the_text_page() {
 fn the_hours_have_their_capacity_line() {
     let full = full();
     let traffic = full.traffic.as_ref().unwrap();
-    let chart = charts::hours(&full, traffic);
+    let chart = charts::hours_chart(&full, traffic);
     // Each hour, and the end of the last.
     assert!(chart.series.iter().all(|series| series.dots.len() == 25));
     let heights: Vec<f64> = chart
@@ -61,9 +61,9 @@ fn the_hours_have_their_capacity_line() {
         .collect();
     assert_eq!(heights, [80.0, 88.0]);
     assert!(chart.says.contains("80 req/s that 4 replicas"), "{}", chart.says);
-    let levels = charts::chances(&full, traffic);
+    let levels = charts::miss_chance_chart(&full, traffic);
     assert_eq!(levels.series[0].dots[1].y, 2.5);
-    assert_eq!(charts::latency(&full).series[1].dots.len(), 5);
+    assert_eq!(charts::latency_chart(&full).series[1].dots.len(), 5);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_figure_that_was_typed_has_a_page_and_names_are_text() {
         price_per_gpu_hour: None,
         replicas: None,
     };
-    let mut typed = plan(Basis::given(22.0, None).unwrap(), question).unwrap();
+    let mut typed = plan_capacity(Basis::from_rates(22.0, None).unwrap(), question).unwrap();
     let evil = "</style><img src=x onerror=alert(1)>\"\u{202e}";
     typed.basis.slo = Some(evil.to_owned());
     (typed.basis.path, typed.basis.about) = (evil.to_owned(), evil.to_owned());

@@ -11,7 +11,7 @@ pub(crate) mod tests;
 use goodput_campaign::compare::Comparison;
 use goodput_campaign::saved::ComparisonDetails;
 
-use crate::view::{Circumstances, Picture, pictures};
+use crate::view::{Circumstances, Picture, to_pictures};
 use goodput_document::svg::Chart;
 
 /// A comparison, and what lies next to it.
@@ -42,10 +42,10 @@ impl<'a> From<&'a Comparison> for CompareView<'a> {
 
 /// Its charts as files.
 pub fn compare_charts(comparison: &Comparison) -> Vec<Picture> {
-    let forest = forest::forest(comparison);
+    let forest = forest::forest_plot(comparison);
     let first = (!forest.is_empty())
-        .then(|| Picture { name: forest.name.to_owned(), svg: forest.standalone() });
+        .then(|| Picture { name: forest.name.to_owned(), svg: forest.standalone_svg() });
     let charts: Vec<Chart> =
-        blocks::charts(comparison).into_iter().flat_map(|f| f.charts).collect();
-    first.into_iter().chain(pictures(&charts)).collect()
+        blocks::figure_charts(comparison).into_iter().flat_map(|f| f.charts).collect();
+    first.into_iter().chain(to_pictures(&charts)).collect()
 }

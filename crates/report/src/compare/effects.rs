@@ -4,12 +4,12 @@
 mod tests;
 
 use goodput_campaign::compare::{Comparison, FigureOutcome, Finding, MetricScale};
-use goodput_model::{Verdict, plain};
+use goodput_model::{Verdict, escape_control};
 
-use super::tables::{CandidateAtLevel, pairs};
-use super::words::{FigureWords, level, outcome, several, signed};
+use super::tables::{CandidateAtLevel, candidates_by_level};
+use super::words::{FigureWords, count_text, level_text, outcome_word, signed_text};
 use goodput_document::clip::clip;
-use goodput_document::number::trimmed;
+use goodput_document::number::trimmed_text;
 use goodput_document::{Block, Cell, Column, Formats, Section, Table, Tone};
 
 /// Figures of the table, as far as they are tested.
@@ -32,9 +32,9 @@ pub(super) fn section(comparison: &Comparison) -> Section {
     let section = Section::new("effects", "Effect of each setting");
     let Some(table) = table(comparison) else { return section };
     section
-        .with_on(Formats::ALL.and_short(), Block::Table(table))
-        .with_on(Formats::TEXT.and_short(), Block::about(marks(comparison)))
-        .with_on(Formats::ALL.and_short(), Block::about(remark(comparison)))
+        .with_on(Formats::ALL.with_short(), Block::Table(table))
+        .with_on(Formats::TEXT.with_short(), Block::reading_note(marks(comparison)))
+        .with_on(Formats::ALL.with_short(), Block::reading_note(remark(comparison)))
 }
 
 fn table(comparison: &Comparison) -> Option<Table> {
@@ -44,27 +44,31 @@ fn table(comparison: &Comparison) -> Option<Table> {
     let tested =
         |name: &&&str| comparison.findings.iter().any(|one| one.is_tested && one.metric == **name);
     let figures: Vec<&str> = FIGURES.iter().filter(tested).copied().collect();
-    let levels = pairs(comparison).iter().any(|pair| pair.level > 0);
+    let levels = candidates_by_level(comparison).iter().any(|pair| pair.level > 0);
     let title = "Effect of each setting against the baseline";
     let caption = "Change of each figure with its simultaneous interval, and what it means";
     let setting = |pair: &CandidateAtLevel| {
         let varied = comparison.design.varied.get(pair.side as usize);
-        let varied = varied.map_or_else(String::new, |varied| plain(varied));
-        let at =
-            if levels { format!(", {}", level(comparison, pair.level)) } else { String::new() };
+        let varied = varied.map_or_else(String::new, |varied| escape_control(varied));
+        let at = if levels {
+            format!(", {}", level_text(comparison, pair.level))
+        } else {
+            String::new()
+        };
         let whole = format!("{varied}{at}");
         Cell::from(whole.clone()).short(clip(&whole, SETTING))
     };
-    let rows = Table::from_subjects(title, caption, pairs(comparison))
+    let rows = Table::from_subjects(title, caption, candidates_by_level(comparison))
         .with(Column::left("setting", SETTING), setting)
         .each(
             figures,
             |name| {
                 let known = FigureWords::new(name);
-                Column::right(known.name(), FIGURE).short(known.name().replacen(' ', "\n", 1))
+                Column::right(known.name_in_sentence(), FIGURE)
+                    .short(known.name_in_sentence().replacen(' ', "\n", 1))
             },
             |pair, name| {
-                let mut own = comparison.findings.iter().filter(|one| pair.has(one));
+                let mut own = comparison.findings.iter().filter(|one| pair.is_about(one));
                 own.find(|one| one.metric == **name)
                     .map_or_else(|| Cell::from("–"), |one| effect(comparison, one))
             },
@@ -80,7 +84,7 @@ fn effect(comparison: &Comparison, finding: &Finding) -> Cell {
         return Cell::from("–");
     }
     let is_void = comparison.verdict == Verdict::Void;
-    let word = if is_void { "void" } else { outcome(finding.outcome) };
+    let word = if is_void { "void" } else { outcome_word(finding.outcome) };
     let (mark, tone) = match finding.outcome {
         _ if is_void => ("!", Tone::Bad),
         FigureOutcome::Better => ("✓", Tone::Good),
@@ -89,8 +93,8 @@ fn effect(comparison: &Comparison, finding: &Finding) -> Cell {
         FigureOutcome::Inconclusive => ("?", Tone::Doubt),
         FigureOutcome::NoVerdict | FigureOutcome::Described => ("–", Tone::Plain),
     };
-    let short = format!("{} {mark}", signed(finding.change * 100.0));
-    Cell::from(format!("{} {word}", known.short(finding))).short(short).tone(tone)
+    let short = format!("{} {mark}", signed_text(finding.change * 100.0));
+    Cell::from(format!("{} {word}", known.short_change(finding))).short(short).tone(tone)
 }
 
 /// What the marks of a terminal mean.
@@ -115,8 +119,8 @@ fn remark(comparison: &Comparison) -> String {
     format!(
         "{} of {} are tested at once: the intervals hold together{steps}: the chance of any wrong \
          verdict in this table is {} % at most",
-        several(tested as u32, "figure"),
-        several(settings as u32, "setting"),
-        trimmed(design.alpha * 100.0)
+        count_text(tested as u32, "figure"),
+        count_text(settings as u32, "setting"),
+        trimmed_text(design.alpha * 100.0)
     )
 }

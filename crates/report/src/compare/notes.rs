@@ -7,30 +7,31 @@ use goodput_campaign::compare::{
 
 use goodput_model::{Caveat, CaveatCode, Severity};
 
-use super::words::{FigureWords, label, level, several};
+use super::words::{FigureWords, count_text, level_text, side_label};
 use super::{servers, shadow};
 use goodput_document::SeverityMark;
 use goodput_document::number::duration;
-use goodput_document::number::{count, trimmed};
-use goodput_model::plain;
+use goodput_document::number::{count, trimmed_text};
+use goodput_model::escape_control;
 
 /// A label and what stands next to it.
-pub(crate) type LabelledText = (&'static str, String);
+pub(crate) type LabeledText = (&'static str, String);
 
 /// Who was compared, and how.
-pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
+pub(crate) fn setup_notes(comparison: &Comparison) -> Vec<LabeledText> {
     let mut notes = Vec::new();
     for (place, side) in comparison.sides.iter().enumerate() {
         let first = if place == 0 { "Sides" } else { "" };
-        notes.push((first, side_text(side, &label(comparison, place as u32), place)));
+        notes.push((first, side_text(side, &side_label(comparison, place as u32), place)));
     }
-    notes.extend(servers::systems(comparison));
+    notes.extend(servers::system_notes(comparison));
     let facts = &comparison.comparison;
     if !facts.workload.is_empty() {
-        notes.push(("Workload", plain(&facts.workload)));
+        notes.push(("Workload", escape_control(&facts.workload)));
     }
-    let levels: Vec<String> =
-        (0..comparison.design.levels.len()).map(|place| level(comparison, place as u32)).collect();
+    let levels: Vec<String> = (0..comparison.design.levels.len())
+        .map(|place| level_text(comparison, place as u32))
+        .collect();
     let load = match comparison.design.quantity {
         Quantity::Goodput => "the highest load that keeps the SLO, searched for again in each run",
         Quantity::Runs => &levels.join(", "),
@@ -39,14 +40,14 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
         notes.push(("Load", load.to_owned()));
     }
     if !facts.slo.is_empty() {
-        notes.push(("SLO", plain(&facts.slo)));
+        notes.push(("SLO", escape_control(&facts.slo)));
     }
     if let Some(found) = &comparison.shadow {
-        notes.push(("Blocks", shadow::blocks(comparison, found)));
-        notes.push(("Test", test(comparison)));
+        notes.push(("Blocks", shadow::blocks_text(comparison, found)));
+        notes.push(("Test", verdict_rule_text(comparison)));
     } else if comparison.is_paired {
-        notes.push(("Blocks", blocks(comparison)));
-        notes.push(("Test", test(comparison)));
+        notes.push(("Blocks", blocks_text(comparison)));
+        notes.push(("Test", verdict_rule_text(comparison)));
     } else {
         let text = if facts.from_baseline {
             "those of the first side are saved, and its plans were measured again on the others: \
@@ -57,35 +58,35 @@ pub(crate) fn compared(comparison: &Comparison) -> Vec<LabelledText> {
         };
         notes.push(("Runs", text.to_owned()));
     }
-    notes.extend(state(comparison));
+    notes.extend(state_note(comparison));
     if !facts.command.is_empty() {
-        notes.push(("Command", plain(&facts.command)));
+        notes.push(("Command", escape_control(&facts.command)));
     }
     notes
 }
 
 fn side_text(side: &Side, label: &str, place: usize) -> String {
-    let name = plain(&side.name);
+    let name = escape_control(&side.name);
     let mut parts = Vec::new();
-    if name != label && name != plain(&side.target) && !name.trim().is_empty() {
+    if name != label && name != escape_control(&side.target) && !name.trim().is_empty() {
         parts.push(name);
     }
-    parts.push(plain(&side.target));
+    parts.push(escape_control(&side.target));
     if !side.model.is_empty() {
-        parts.push(format!("model {}", plain(&side.model)));
+        parts.push(format!("model {}", escape_control(&side.model)));
     }
     if let Some(gpus) = side.gpus {
         let price = side
             .price_per_gpu_hour
-            .map_or(String::new(), |price| format!(" at {} per hour each", trimmed(price)));
-        parts.push(format!("{}{price}", several(gpus, "GPU")));
+            .map_or(String::new(), |price| format!(" at {} per hour each", trimmed_text(price)));
+        parts.push(format!("{}{price}", count_text(gpus, "GPU")));
     }
     let reference = if place == 0 { " · the reference" } else { "" };
     format!("{label}: {}{reference}", parts.join(" · "))
 }
 
 /// In which order the sides of a block are measured.
-pub(crate) fn order(design: &Design) -> &'static str {
+pub(crate) fn order_text(design: &Design) -> &'static str {
     match design.order {
         _ if design.at_once => "all sides at once",
         BlockOrder::Abba => "every second block in reverse order",
@@ -93,15 +94,15 @@ pub(crate) fn order(design: &Design) -> &'static str {
     }
 }
 
-fn blocks(comparison: &Comparison) -> String {
+fn blocks_text(comparison: &Comparison) -> String {
     let (facts, design) = (&comparison.comparison, &comparison.design);
-    let order = order(design);
+    let order = order_text(design);
     let run = match design.quantity {
         Quantity::Goodput => String::new(),
         Quantity::Runs => format!(
             ", each run {} s after {} s of load",
-            trimmed(design.run_s),
-            trimmed(design.burn_in_s)
+            trimmed_text(design.run_s),
+            trimmed_text(design.burn_in_s)
         ),
     };
     let ended = match facts.stopped {
@@ -119,7 +120,7 @@ fn blocks(comparison: &Comparison) -> String {
 }
 
 /// What a verdict means.
-fn test(comparison: &Comparison) -> String {
+fn verdict_rule_text(comparison: &Comparison) -> String {
     let design = &comparison.design;
     let tested = comparison.findings.iter().filter(|finding| finding.is_tested).count();
     let together = match tested {
@@ -128,24 +129,24 @@ fn test(comparison: &Comparison) -> String {
     };
     let own = |(name, margin): (&String, &f64)| {
         let known = FigureWords::new(name);
-        format!("{} {}", known.name(), known.margin(*margin))
+        format!("{} {}", known.name_in_sentence(), known.margin_text(*margin))
     };
     let own: Vec<String> = design.margins.iter().map(own).collect();
     let own = if own.is_empty() { String::new() } else { format!(" ({})", own.join(", ")) };
     format!(
         "{} %{together}, {} as the unit; {}; changes below {} % do not matter{own}",
-        trimmed((1.0 - design.alpha) * 100.0),
+        trimmed_text((1.0 - design.alpha) * 100.0),
         if comparison.shadow.is_some() { "the block" } else { "the run" },
-        looks(design),
-        trimmed(design.margin * 100.0)
+        looks_text(design),
+        trimmed_text(design.margin * 100.0)
     )
 }
 
 /// `tested after 6, 8, 12 and 16 blocks`
-pub(crate) fn looks(design: &Design) -> String {
+pub(crate) fn looks_text(design: &Design) -> String {
     match design.looks.split_last() {
         None => "no test".to_owned(),
-        Some((only, [])) => format!("tested once, after {}", several(*only, "block")),
+        Some((only, [])) => format!("tested once, after {}", count_text(*only, "block")),
         Some((last, others)) => {
             let others: Vec<String> = others.iter().map(u32::to_string).collect();
             format!("tested after {} and {last} blocks", others.join(", "))
@@ -153,9 +154,9 @@ pub(crate) fn looks(design: &Design) -> String {
     }
 }
 
-fn state(comparison: &Comparison) -> Option<LabelledText> {
+fn state_note(comparison: &Comparison) -> Option<LabeledText> {
     if comparison.shadow.is_some() {
-        return shadow::state(comparison);
+        return shadow::state_note(comparison);
     }
     let state = match comparison.comparison.state {
         CompareState::Complete => return None,
@@ -171,15 +172,16 @@ fn state(comparison: &Comparison) -> Option<LabelledText> {
 }
 
 /// What differs that should not, what matters most first: the mark, and the text.
-pub(crate) fn differences(comparison: &Comparison) -> Vec<SeverityMark> {
+pub(crate) fn difference_marks(comparison: &Comparison) -> Vec<SeverityMark> {
     let mut sorted: Vec<&Difference> = comparison.differences.iter().collect();
     sorted.sort_by(|a, b| b.matter.cmp(&a.matter).then(a.side.cmp(&b.side)));
     let one = |difference: &Difference| {
         let advice = match difference.advice.as_str() {
             "" => String::new(),
-            advice => format!("; {}", plain(advice)),
+            advice => format!("; {}", escape_control(advice)),
         };
-        let spoils: Vec<String> = difference.spoils.iter().map(|name| spoiled(name)).collect();
+        let spoils: Vec<String> =
+            difference.spoils.iter().map(|name| spoiled_figure_text(name)).collect();
         let spoils = match difference.matter {
             Matter::Info => String::new(),
             _ if spoils.is_empty() => " [affects every figure]".to_owned(),
@@ -187,33 +189,33 @@ pub(crate) fn differences(comparison: &Comparison) -> Vec<SeverityMark> {
         };
         let text = format!(
             "{} ({}): {}{spoils}{advice}",
-            label(comparison, difference.side),
-            plain(&difference.code),
-            plain(&difference.message)
+            side_label(comparison, difference.side),
+            escape_control(&difference.code),
+            escape_control(&difference.message)
         );
-        let (word, severity) = mark(difference.matter);
+        let (word, severity) = matter_mark(difference.matter);
         SeverityMark { word, severity, text }
     };
     sorted.into_iter().map(one).collect()
 }
 
 /// A figure, or all percentiles of a time: `e2e`.
-fn spoiled(name: &str) -> String {
+fn spoiled_figure_text(name: &str) -> String {
     match name {
         "ttft" | "tpot" | "itl" | "e2e" => name.to_uppercase(),
-        name => FigureWords::new(name).name(),
+        name => FigureWords::new(name).name_in_sentence(),
     }
 }
 
 /// Caveats that are not about what differs, which is said already.
-pub(crate) fn caveats(comparison: &Comparison) -> Vec<Caveat> {
+pub(crate) fn remaining_caveats(comparison: &Comparison) -> Vec<Caveat> {
     let is_said = |caveat: &&Caveat| {
         caveat.code != CaveatCode::NotComparable || comparison.differences.is_empty()
     };
     comparison.caveats.iter().filter(is_said).cloned().collect()
 }
 
-fn mark(matter: Matter) -> (&'static str, Severity) {
+fn matter_mark(matter: Matter) -> (&'static str, Severity) {
     match matter {
         Matter::Info => ("  note", Severity::Info),
         Matter::Warn => ("  warning", Severity::Warn),
@@ -222,7 +224,7 @@ fn mark(matter: Matter) -> (&'static str, Severity) {
 }
 
 /// Whether anything differs, in a few words.
-pub(crate) fn differs(comparison: &Comparison) -> String {
+pub(crate) fn differences_text(comparison: &Comparison) -> String {
     let of = |matter| comparison.differences.iter().filter(|one| one.matter == matter).count();
     match [of(Matter::Refuse), of(Matter::Warn), of(Matter::Info)] {
         [0, 0, 0] => "no differences found in what should be the same".to_owned(),
@@ -242,15 +244,15 @@ pub(crate) fn differs(comparison: &Comparison) -> String {
 
 /// What was sent, and how much is chance; each pair of live traffic is one request, and no rig has a
 /// floor for it.
-pub(crate) fn sent(comparison: &Comparison) -> Vec<LabelledText> {
+pub(crate) fn sent_notes(comparison: &Comparison) -> Vec<LabeledText> {
     if comparison.shadow.is_some() {
         return Vec::new();
     }
-    vec![("Requests", proof(comparison)), ("Noise", floor(comparison))]
+    vec![("Requests", proof_text(comparison)), ("Noise", noise_floor_note(comparison))]
 }
 
 /// Whether all sides were sent the same requests.
-pub(crate) fn proof(comparison: &Comparison) -> String {
+pub(crate) fn proof_text(comparison: &Comparison) -> String {
     let Some(proof) = &comparison.proof else {
         return "not verified to be the same: hashes of what was sent are missing".to_owned();
     };
@@ -274,12 +276,12 @@ pub(crate) fn proof(comparison: &Comparison) -> String {
     format!(
         "{} sent to every side, byte-identical{model}{instants}; SHA-256 {}",
         count(proof.compared),
-        plain(&proof.sha256)
+        escape_control(&proof.sha256)
     )
 }
 
 /// How far two measurements of one server lie apart.
-pub(crate) fn floor(comparison: &Comparison) -> String {
+pub(crate) fn noise_floor_note(comparison: &Comparison) -> String {
     let Some(floor) = &comparison.floor else {
         return "unknown: measure it once per rig with `goodput compare TARGET --aa`".to_owned();
     };
@@ -287,31 +289,34 @@ pub(crate) fn floor(comparison: &Comparison) -> String {
         comparison.findings.iter().any(|one| one.is_tested && one.metric == **name)
     };
     let any_tested = floor.sd.keys().any(|name| is_tested(&name));
-    floor_of(floor, |name| !any_tested || is_tested(&name))
+    floor_text(floor, |name| !any_tested || is_tested(&name))
 }
 
 /// By the figures that are wanted.
-pub(crate) fn floor_of(floor: &Floor, is_wanted: impl Fn(&String) -> bool) -> String {
+pub(crate) fn floor_text(floor: &Floor, is_wanted: impl Fn(&String) -> bool) -> String {
     let shown: Vec<String> = floor
         .sd
         .iter()
         .filter(|(name, _)| is_wanted(name))
         .map(|(name, sd)| {
             let known = FigureWords::new(name);
-            format!("{} {}", known.name(), known.spread(*sd))
+            format!("{} {}", known.name_in_sentence(), known.spread_text(*sd))
         })
         .collect();
     let figures = if shown.is_empty() { "no figure".to_owned() } else { shown.join(", ") };
-    format!("two runs of one server differ by chance with an SD of {figures} ({})", rests_on(floor))
+    format!(
+        "two runs of one server differ by chance with an SD of {figures} ({})",
+        floor_basis_text(floor)
+    )
 }
 
 /// A standard deviation of fewer blocks may be off by half.
 const FEW: u32 = 6;
 
-fn rests_on(floor: &Floor) -> String {
+fn floor_basis_text(floor: &Floor) -> String {
     let load = match floor.load.as_str() {
         "" => String::new(),
-        load => format!(", {}", plain(load)),
+        load => format!(", {}", escape_control(load)),
     };
     let few = if floor.blocks < FEW { " (few)" } else { "" };
     let suspect = match floor.suspect_runs {
@@ -320,9 +325,9 @@ fn rests_on(floor: &Floor) -> String {
     };
     format!(
         "{} of {} s{few} on {}{load}, {}{suspect}",
-        several(floor.blocks, "block"),
-        trimmed(floor.run_s),
-        plain(&floor.target),
-        plain(&floor.date)
+        count_text(floor.blocks, "block"),
+        trimmed_text(floor.run_s),
+        escape_control(&floor.target),
+        escape_control(&floor.date)
     )
 }

@@ -3,29 +3,29 @@
 use goodput_campaign::compare::{CompareState, Comparison};
 use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowReport};
 
-use super::notes::LabelledText;
-use super::tables::natural;
-use super::words::{labels, several};
+use super::notes::LabeledText;
+use super::tables::natural_width_table;
+use super::words::{count_text, side_labels};
 use goodput_document::number::duration;
-use goodput_document::number::{between, cell, count, percent, trimmed};
+use goodput_document::number::{cell_number, count, interval_text, percent, trimmed_text};
 use goodput_document::{Column, Table};
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// What a section of it is called.
 pub(crate) const TITLE: &str = "Live traffic";
 
 /// `shadow` or `compare`, as verbs and pages call it.
-pub(crate) fn verb(comparison: &Comparison) -> &'static str {
+pub(crate) fn verb_name(comparison: &Comparison) -> &'static str {
     if comparison.shadow.is_some() { "shadow" } else { "compare" }
 }
 
 /// The name of the whole, at the head of a page.
-pub(crate) fn name(comparison: &Comparison) -> &'static str {
+pub(crate) fn page_name(comparison: &Comparison) -> &'static str {
     if comparison.shadow.is_some() { "Shadow" } else { "Comparison" }
 }
 
 /// How pairs were cut into blocks.
-pub(crate) fn blocks(comparison: &Comparison, shadow: &ShadowReport) -> String {
+pub(crate) fn blocks_text(comparison: &Comparison, shadow: &ShadowReport) -> String {
     let [least, most] = shadow.block_pairs;
     let pairs = match comparison.comparison.blocks {
         0 => String::new(),
@@ -39,12 +39,12 @@ pub(crate) fn blocks(comparison: &Comparison, shadow: &ShadowReport) -> String {
     format!(
         "{} of at least {} s{pairs}; both sides of a block are the same requests{took}",
         comparison.comparison.blocks,
-        trimmed(comparison.design.run_s)
+        trimmed_text(comparison.design.run_s)
     )
 }
 
 /// How it ended, where that is not by itself.
-pub(crate) fn state(comparison: &Comparison) -> Option<LabelledText> {
+pub(crate) fn state_note(comparison: &Comparison) -> Option<LabeledText> {
     let text = match comparison.comparison.state {
         CompareState::Unfinished => "still running or killed: these are the figures so far",
         CompareState::TargetLost => {
@@ -59,7 +59,7 @@ pub(crate) fn state(comparison: &Comparison) -> Option<LabelledText> {
 }
 
 /// What live traffic showed request by request.
-pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
+pub(crate) fn live_notes(shadow: &ShadowReport) -> Vec<LabeledText> {
     let facts = &shadow.facts;
     let mut notes = vec![
         (
@@ -82,20 +82,21 @@ pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
         ),
     ];
     if !facts.dropped.is_empty() {
-        let all = facts.dropped.iter().map(|(why, n)| format!("{} {}", plain(why), count(*n)));
+        let all =
+            facts.dropped.iter().map(|(why, n)| format!("{} {}", escape_control(why), count(*n)));
         notes.push(("Dropped", all.collect::<Vec<_>>().join(", ")));
     }
     if let Some(why) = &facts.ended {
-        notes.push(("Ended early", plain(why)));
+        notes.push(("Ended early", escape_control(why)));
     }
     if !shadow.slower.is_empty() {
-        let all = named(&shadow.slower, |share| {
-            format!("{}{}", percent(share.value), between(share.low, share.high, percent))
+        let all = values_by_metric(&shadow.slower, |share| {
+            format!("{}{}", percent(share.value), interval_text(share.low, share.high, percent))
         });
         notes.push(("Slower", format!("the candidate, in this share of the pairs: {all}")));
     }
     if !shadow.ratios.is_empty() {
-        let all = named(&shadow.ratios, times);
+        let all = values_by_metric(&shadow.ratios, ratio_text);
         notes.push((
             "Ratio",
             format!("candidate's time relative to the primary's, median of the pairs: {all}"),
@@ -103,8 +104,9 @@ pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
     }
     if let Some([one, other]) = shadow.output_tokens {
         let ratio = shadow.output_ratio.as_ref();
-        let ratio = ratio.map_or_else(String::new, |ratio| format!("; {}", times(ratio)));
-        let text = format!("{} and {} tokens per answer{ratio}", cell(one), cell(other));
+        let ratio = ratio.map_or_else(String::new, |ratio| format!("; {}", ratio_text(ratio)));
+        let text =
+            format!("{} and {} tokens per answer{ratio}", cell_number(one), cell_number(other));
         notes.push(("Output", text));
     }
     if shadow.good > 0 {
@@ -115,11 +117,11 @@ pub(crate) fn notes(shadow: &ShadowReport) -> Vec<LabelledText> {
         );
         notes.push(("Finished", text));
     }
-    notes.extend(shadow.likeness.as_ref().map(|found| ("Answers", likeness(found))));
+    notes.extend(shadow.likeness.as_ref().map(|found| ("Answers", likeness_text(found))));
     notes
 }
 
-fn likeness(found: &LikenessSummary) -> String {
+fn likeness_text(found: &LikenessSummary) -> String {
     let exact = found.exact as f64 / found.pairs.max(1) as f64;
     let prefix = found.prefix_share.map_or_else(String::new, |share| {
         format!("; identical over the first {} of the longer one (median)", percent(share))
@@ -127,12 +129,12 @@ fn likeness(found: &LikenessSummary) -> String {
     let length = found
         .length_ratio
         .map_or_else(String::new, |ratio| format!("; ×{ratio:.3} as long in characters (median)"));
-    let pairs = several(u32::try_from(found.pairs).unwrap_or(u32::MAX), "pair");
+    let pairs = count_text(u32::try_from(found.pairs).unwrap_or(u32::MAX), "pair");
     format!("byte-identical in {} of {pairs}{prefix}{length}", percent(exact))
 }
 
 /// `TTFT …, E2E …`
-fn named(
+fn values_by_metric(
     all: &std::collections::BTreeMap<String, OverBlocks>,
     text: impl Fn(&OverBlocks) -> String,
 ) -> String {
@@ -142,17 +144,21 @@ fn named(
 }
 
 /// `×1.102 (1.087 to 1.118)`
-fn times(ratio: &OverBlocks) -> String {
-    format!("×{:.3}{}", ratio.value, between(ratio.low, ratio.high, |end| format!("{end:.3}")))
+fn ratio_text(ratio: &OverBlocks) -> String {
+    format!(
+        "×{:.3}{}",
+        ratio.value,
+        interval_text(ratio.low, ratio.high, |end| format!("{end:.3}"))
+    )
 }
 
 /// How often what happened on each side: statuses, failures, finish reasons.
-pub(crate) fn counts(comparison: &Comparison, found: &ShadowReport) -> Option<Table> {
+pub(crate) fn counts_table(comparison: &Comparison, found: &ShadowReport) -> Option<Table> {
     let kinds =
         [("status", &found.statuses), ("failed", &found.failures), ("finished", &found.finishes)];
     let all: Vec<(&str, &Count)> =
         kinds.into_iter().flat_map(|(kind, all)| all.iter().map(move |one| (kind, one))).collect();
-    let names = labels(comparison);
+    let names = side_labels(comparison);
     let title = "Outcomes of the pairs";
     let is_there = !all.is_empty() && names.len() >= 2;
     let rows = Table::from_subjects(title, title, all)
@@ -162,6 +168,6 @@ pub(crate) fn counts(comparison: &Comparison, found: &ShadowReport) -> Option<Ta
             |(_, name)| Column::left(*name, 0),
             |(_, one), (side, _)| one.counts.get(*side).copied().map_or(String::new(), count),
         )
-        .left("which", 0, |(_, one)| plain(&one.name));
-    is_there.then(|| natural(rows))
+        .left("which", 0, |(_, one)| escape_control(&one.name));
+    is_there.then(|| natural_width_table(rows))
 }

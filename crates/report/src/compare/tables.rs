@@ -11,18 +11,19 @@ use unicode_width::UnicodeWidthStr;
 
 use super::answer::gate_change;
 use super::words::{
-    FigureWords, at, chance, description, label, labels, level, limit, outcome, with_unit,
+    FigureWords, at_level_text, described_text, gate_limit_text, level_text, outcome_word,
+    p_value_text, side_label, side_labels, title_with_unit,
 };
-use goodput_document::number::{between, cell, known, percent};
+use goodput_document::number::{cell_number, interval_text, known_or_dash, percent};
 use goodput_document::{Align, Cell, Column, Rows, Table, TableCut, Tone};
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// As wide as its cells on a terminal; the first and the last column stand at the left. Words that say
 /// how something went have their tone.
-pub(super) fn natural<T>(rows: Rows<T>) -> Table {
+pub(super) fn natural_width_table<T>(rows: Rows<T>) -> Table {
     let mut table = rows.table;
     for cell in table.rows.iter_mut().flatten() {
-        cell.tone = tone(&cell.text);
+        cell.tone = outcome_tone(&cell.text);
     }
     let last = table.columns.len().saturating_sub(1);
     for (place, column) in table.columns.iter_mut().enumerate() {
@@ -31,7 +32,7 @@ pub(super) fn natural<T>(rows: Rows<T>) -> Table {
     Table { above: table.title.clone(), is_natural: true, ..table }
 }
 
-fn tone(text: &str) -> Tone {
+fn outcome_tone(text: &str) -> Tone {
     match text.trim_end_matches(" ?") {
         "better" | "yes" => Tone::Good,
         "WORSE" | "NO" | "void" => Tone::Bad,
@@ -40,7 +41,7 @@ fn tone(text: &str) -> Tone {
     }
 }
 
-/// Places in [`figures`]: what the change is, and how sure.
+/// Places in [`figures_table`]: what the change is, and how sure.
 pub(crate) const CHANGE: [usize; 6] = [0, 1, 2, 3, 4, 12];
 pub(crate) const SHORT: [usize; 5] = [0, 1, 2, 3, 12];
 pub(crate) const BARE: [usize; 3] = [0, 3, 12];
@@ -52,16 +53,16 @@ pub(crate) const LESS_SURE: [usize; 7] = [0, 5, 6, 7, 8, 10, 11];
 pub(crate) const NEXT_TO_TEST: [usize; 3] = [0, 4, 9];
 
 /// The figures of one candidate at one level: those that are tested, or the others.
-pub(crate) fn figures(
+pub(crate) fn figures_table(
     comparison: &Comparison,
     pair: CandidateAtLevel,
     are_tested: bool,
 ) -> Option<Table> {
-    let (name, reference) = (label(comparison, pair.side), label(comparison, 0));
+    let (name, reference) = (side_label(comparison, pair.side), side_label(comparison, 0));
     let kind = if are_tested { "tested together" } else { "described individually" };
     let title = format!("{}: {kind}", pair.title(comparison));
     let all = comparison.findings.iter();
-    let own = all.filter(|one| pair.has(one) && one.is_tested == are_tested);
+    let own = all.filter(|one| pair.is_about(one) && one.is_tested == are_tested);
     // Of what is not tested the axes of the table below are enough; the file has every percentile.
     let axes = || comparison.levels.iter().flat_map(|level| &level.rows);
     let is_axis = |one: &&Finding| are_tested || axes().any(|row| row.figure == one.metric);
@@ -69,49 +70,49 @@ pub(crate) fn figures(
     let value = |of: fn(&Finding) -> f64| {
         move |(known, one): &(FigureWords, &Finding)| match one.n {
             0 => "–".to_owned(),
-            _ => known.value(of(one)),
+            _ => known.value_text(of(one)),
         }
     };
     let rows = Table::from_subjects(title.clone(), title, own)
         .left("", 0, |(known, _)| known.heading())
         .left(reference, 0, value(|one| one.reference))
         .left(name, 0, value(|one| one.candidate))
-        .left("change", 0, |(known, one)| known.short(one))
-        .left("in units", 0, in_units)
+        .left("change", 0, |(known, one)| known.short_change(one))
+        .left("in units", 0, change_in_units)
         .left(if comparison.is_paired { "blocks" } else { "runs" }, 0, |(_, one)| one.n.to_string())
-        .left("confidence", 0, |(_, one)| confidence(one.confidence))
-        .left("p", 0, |(_, one)| chance(one.p))
-        .left("signed ranks", 0, |(_, one)| chance(one.wilcoxon_p))
+        .left("confidence", 0, |(_, one)| confidence_text(one.confidence))
+        .left("p", 0, |(_, one)| p_value_text(one.p))
+        .left("signed ranks", 0, |(_, one)| p_value_text(one.wilcoxon_p))
         .left("Hodges–Lehmann", 0, |(of, one)| {
-            known(one.hodges_lehmann, |shift| of.change(shift))
+            known_or_dash(one.hodges_lehmann, |shift| of.change_text(shift))
         })
-        .left("SD", 0, |(of, one)| known(one.sd, |sd| of.spread(sd)))
-        .left("margin", 0, |(known, one)| known.margin(one.margin))
+        .left("SD", 0, |(of, one)| known_or_dash(one.sd, |sd| of.spread_text(sd)))
+        .left("margin", 0, |(known, one)| known.margin_text(one.margin))
         .left(if are_tested { "verdict" } else { "in these runs" }, 0, |(_, one)| {
             let doubt = if one.is_doubtful { " ?" } else { "" };
             match one.is_tested {
                 // Of a comparison that is void no word is a result.
                 _ if comparison.verdict == Verdict::Void => "void".to_owned(),
-                true => format!("{}{doubt}", outcome(one.outcome)),
-                false => format!("{}{doubt}", description(one)),
+                true => format!("{}{doubt}", outcome_word(one.outcome)),
+                false => format!("{}{doubt}", described_text(one)),
             }
         });
-    let table = natural(rows);
+    let table = natural_width_table(rows);
     (!table.rows.is_empty()).then_some(table)
 }
 
 /// The change of a ratio in the unit of its figure. Points of a share are its unit already; without
 /// a pair the change is missing.
-fn in_units((known, finding): &(FigureWords, &Finding)) -> String {
+fn change_in_units((known, finding): &(FigureWords, &Finding)) -> String {
     if finding.n == 0 || known.scale == MetricScale::Difference {
         return String::new();
     }
-    let units = |share: f64| amount(share * finding.reference);
-    units(finding.change) + &between(finding.low, finding.high, units)
+    let units = |share: f64| amount_text(share * finding.reference);
+    units(finding.change) + &interval_text(finding.low, finding.high, units)
 }
 
 /// What repeated looks and other tests leave is close to all: never rounded to it.
-fn confidence(share: f64) -> String {
+fn confidence_text(share: f64) -> String {
     match share {
         share if !share.is_finite() => "–".to_owned(),
         share if share > 0.9995 => ">99.9 %".to_owned(),
@@ -120,12 +121,12 @@ fn confidence(share: f64) -> String {
 }
 
 /// A change in units, with its sign.
-fn amount(value: f64) -> String {
+fn amount_text(value: f64) -> String {
     match value {
         _ if !value.is_finite() => "–".to_owned(),
-        value if cell(value).trim_start_matches('-') == "0.00" => "0.00".to_owned(),
-        value if value > 0.0 => format!("+{}", cell(value)),
-        value => cell(value),
+        value if cell_number(value).trim_start_matches('-') == "0.00" => "0.00".to_owned(),
+        value if value > 0.0 => format!("+{}", cell_number(value)),
+        value => cell_number(value),
     }
 }
 
@@ -138,19 +139,19 @@ pub(crate) struct CandidateAtLevel {
 
 impl CandidateAtLevel {
     /// Whether a finding is about it.
-    pub(crate) fn has(self, finding: &Finding) -> bool {
+    pub(crate) fn is_about(self, finding: &Finding) -> bool {
         (finding.side, finding.level) == (self.side, self.level)
     }
 
     /// Who against whom, and at which load.
     pub(crate) fn title(self, comparison: &Comparison) -> String {
-        let (name, reference) = (label(comparison, self.side), label(comparison, 0));
-        format!("{name} against {reference}, {}", level(comparison, self.level))
+        let (name, reference) = (side_label(comparison, self.side), side_label(comparison, 0));
+        format!("{name} against {reference}, {}", level_text(comparison, self.level))
     }
 }
 
 /// Every candidate at every level that something is said of.
-pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<CandidateAtLevel> {
+pub(crate) fn candidates_by_level(comparison: &Comparison) -> BTreeSet<CandidateAtLevel> {
     comparison
         .findings
         .iter()
@@ -159,9 +160,9 @@ pub(crate) fn pairs(comparison: &Comparison) -> BTreeSet<CandidateAtLevel> {
 }
 
 /// What the tables of figures need said below them.
-pub(crate) fn remarks(comparison: &Comparison) -> Vec<&'static str> {
-    let tables = pairs(comparison).into_iter().flat_map(|pair| {
-        [true, false].into_iter().filter_map(move |tested| figures(comparison, pair, tested))
+pub(crate) fn table_remarks(comparison: &Comparison) -> Vec<&'static str> {
+    let tables = candidates_by_level(comparison).into_iter().flat_map(|pair| {
+        [true, false].into_iter().filter_map(move |tested| figures_table(comparison, pair, tested))
     });
     let mut rows = tables.flat_map(|table| table.rows);
     let is_doubted = |row: Vec<Cell>| row.last().is_some_and(|word| word.text.ends_with(" ?"));
@@ -190,14 +191,18 @@ fn is_by_step(finding: &Finding) -> bool {
 }
 
 /// What was asked to hold.
-pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
+pub(crate) fn gates_table(comparison: &Comparison) -> Option<Table> {
     let rows = Table::from_subjects("Gates", "Gates", &comparison.gates)
         .left("gate", 0, |gate| {
-            format!("{} {}", FigureWords::new(&gate.gate.metric).name(), limit(&gate.gate))
+            format!(
+                "{} {}",
+                FigureWords::new(&gate.gate.metric).name_in_sentence(),
+                gate_limit_text(&gate.gate)
+            )
         })
-        .left("candidate", 0, |gate| label(comparison, gate.side))
-        .left("level", 0, |gate| level(comparison, gate.level))
-        .left("change", 0, |gate| known(gate_change(comparison, gate), |change| change))
+        .left("candidate", 0, |gate| side_label(comparison, gate.side))
+        .left("level", 0, |gate| level_text(comparison, gate.level))
+        .left("change", 0, |gate| known_or_dash(gate_change(comparison, gate), |change| change))
         .left("holds", 0, |gate| match gate.outcome {
             _ if comparison.verdict == Verdict::Void => "void",
             FigureOutcome::Better | FigureOutcome::Equivalent => "yes",
@@ -209,7 +214,7 @@ pub(crate) fn gates(comparison: &Comparison) -> Option<Table> {
         vec![TableCut::new("Gates", &[0, 1, 2, 3, 4])],
         vec![TableCut::new("Gates", &[0, 1, 2, 4]), TableCut::new("Changes", &[0, 1, 2, 3])],
     ];
-    (!comparison.gates.is_empty()).then(|| Table { ways, ..natural(rows) })
+    (!comparison.gates.is_empty()).then(|| Table { ways, ..natural_width_table(rows) })
 }
 
 /// What the marks of the last column mean.
@@ -218,8 +223,8 @@ pub(crate) const BETTER: &str = "a name: better by the findings above; same: wit
                                  second side against the first";
 
 /// All axes of all sides at every level; several tables where there are too many sides for one.
-pub(crate) fn axes(comparison: &Comparison, columns: Option<usize>) -> Vec<Table> {
-    let names = labels(comparison);
+pub(crate) fn axes_tables(comparison: &Comparison, columns: Option<usize>) -> Vec<Table> {
+    let names = side_labels(comparison);
     let widest = names.iter().map(|name| name.width()).max().unwrap_or(0).max(9);
     // The reference stands in each of the tables, between the titles and who is better.
     let room = columns.map(|columns| columns.saturating_sub(36) / (widest + 2));
@@ -230,39 +235,39 @@ pub(crate) fn axes(comparison: &Comparison, columns: Option<usize>) -> Vec<Table
         let parts: Vec<&[usize]> = candidates.chunks(at_once).collect();
         for part in if parts.is_empty() { vec![&[][..]] } else { parts } {
             let sides: Vec<usize> = std::iter::once(0).chain(part.iter().copied()).collect();
-            tables.extend(axes_of(comparison, place as u32, level, &sides));
+            tables.extend(axes_table(comparison, place as u32, level, &sides));
         }
     }
     tables
 }
 
-fn axes_of(
+fn axes_table(
     comparison: &Comparison,
     place: u32,
     summary: &LevelComparison,
     sides: &[usize],
 ) -> Option<Table> {
-    let title = format!("All axes, {}", level(comparison, place));
+    let title = format!("All axes, {}", level_text(comparison, place));
     let rows = Table::from_subjects(title.clone(), title, &summary.rows)
-        .left("", 0, |row| with_unit(&plain(&row.title), &plain(&row.unit)))
+        .left("", 0, |row| title_with_unit(&escape_control(&row.title), &escape_control(&row.unit)))
         .each(
             sides,
-            |side| Column::left(label(comparison, **side as u32), 0),
+            |side| Column::left(side_label(comparison, **side as u32), 0),
             |row, side| {
                 let value = row.values.get(**side).copied().flatten();
-                known(value, |value| axis_value(row, value))
+                known_or_dash(value, |value| axis_value(row, value))
             },
         )
-        .left("better", 0, |row| better(comparison, place, row));
-    let mut table = natural(rows);
+        .left("better", 0, |row| better_sides_text(comparison, place, row));
+    let mut table = natural_width_table(rows);
     for row in &mut table.rows {
-        stand_out(row, &table.columns);
+        highlight_best(row, &table.columns);
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
 /// The best one of a row is named at its end, and stands out; what was not tested does not.
-fn stand_out(row: &mut [Cell], columns: &[Column]) {
+fn highlight_best(row: &mut [Cell], columns: &[Column]) {
     let Some((best, cells)) = row.split_last_mut() else { return };
     best.tone = Tone::Plain;
     for (cell, Column { head, .. }) in cells.iter_mut().zip(columns) {
@@ -276,27 +281,27 @@ fn axis_value(row: &AxisRow, value: f64) -> String {
     if is_money && value.abs() < 100.0 {
         return format!("{value:.4}");
     }
-    FigureWords::new(&row.figure).value(value)
+    FigureWords::new(&row.figure).value_text(value)
 }
 
 /// Who is better by this row, and how that is known.
-fn better(comparison: &Comparison, place: u32, row: &AxisRow) -> String {
+fn better_sides_text(comparison: &Comparison, place: u32, row: &AxisRow) -> String {
     if comparison.verdict == Verdict::Void {
         return "void".to_owned();
     }
     let is_it = |metric: &str, level: u32| metric == row.figure && level == place;
     let own = comparison.findings.iter().filter(|one| is_it(&one.metric, one.level));
     let own: Vec<&Finding> = own.collect();
-    let sides = labels(comparison).len();
+    let sides = side_labels(comparison).len();
     if let ([finding], 2) = (own.as_slice(), sides) {
         return match finding.outcome {
             FigureOutcome::NoVerdict => "?".to_owned(),
-            _ if !finding.is_tested => match description(finding) {
+            _ if !finding.is_tested => match described_text(finding) {
                 word @ ("higher" | "lower") => in_these_runs(word),
                 word => word.to_owned(),
             },
-            FigureOutcome::Better => label(comparison, finding.side),
-            FigureOutcome::Worse => label(comparison, 0),
+            FigureOutcome::Better => side_label(comparison, finding.side),
+            FigureOutcome::Worse => side_label(comparison, 0),
             FigureOutcome::Equivalent => "same".to_owned(),
             FigureOutcome::Inconclusive | FigureOutcome::Described => "?".to_owned(),
         };
@@ -306,31 +311,31 @@ fn better(comparison: &Comparison, place: u32, row: &AxisRow) -> String {
     // Costs and the like hang on what they are computed from.
     let figure = row.figure.strip_suffix("_per_gpu").unwrap_or(&row.figure);
     let figure = if figure.starts_with("cost") { "output_tokens_per_s" } else { figure };
-    let spoils = |one: &Difference| one.matter == Matter::Refuse && one.touches(figure);
+    let spoils = |one: &Difference| one.matter == Matter::Refuse && one.affects_metric(figure);
     match ranks.len() {
-        n if n > 0 && n == sides => ahead(comparison, &ranks),
+        n if n > 0 && n == sides => leaders_text(comparison, &ranks),
         // A side without a place, or without a verdict, may be the best of all, or no match at all.
         0 if !own.iter().any(|one| one.is_tested) && !comparison.differences.iter().any(spoils) => {
-            untested(row)
+            untested_text(row)
         }
         _ => "?".to_owned(),
     }
 }
 
 /// Those that are better than all the others; where only some pairs are told, these pairs.
-fn ahead(comparison: &Comparison, ranks: &[&Rank]) -> String {
+fn leaders_text(comparison: &Comparison, ranks: &[&Rank]) -> String {
     let (first, others): (Vec<&Rank>, Vec<&Rank>) = ranks.iter().partition(|rank| rank.rank == 1);
     if others.is_empty() {
         let are_like = ranks.iter().all(|rank| rank.like.len() + 1 == ranks.len());
         return if are_like { "same" } else { "tie" }.to_owned();
     }
-    let name = |rank: &Rank| label(comparison, rank.side);
+    let name = |rank: &Rank| side_label(comparison, rank.side);
     let is_ahead = |rank: &Rank| others.iter().all(|other| other.behind.contains(&rank.side));
     if first.iter().all(|rank| is_ahead(rank)) {
         return first.iter().map(|rank| name(rank)).collect::<Vec<_>>().join(", ");
     }
     let pairs = others.iter().flat_map(|other| {
-        let better = other.behind.iter().map(|side| label(comparison, *side));
+        let better = other.behind.iter().map(|side| side_label(comparison, *side));
         better.map(|better| format!("{better} > {}", name(other)))
     });
     pairs.take(PAIRS).collect::<Vec<_>>().join(", ")
@@ -340,7 +345,7 @@ fn ahead(comparison: &Comparison, ranks: &[&Rank]) -> String {
 const PAIRS: usize = 2;
 
 /// What the values show where no test was made: no side is called better.
-fn untested(row: &AxisRow) -> String {
+fn untested_text(row: &AxisRow) -> String {
     let finite = |value: &Option<f64>| value.filter(|value| value.is_finite());
     let values: Vec<f64> = row.values.iter().filter_map(finite).collect();
     match (values.as_slice(), row.values.len()) {
@@ -356,7 +361,7 @@ fn in_these_runs(word: &str) -> String {
 }
 
 /// The order of more than two sides by each tested figure, best first.
-pub(crate) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
+pub(crate) fn ranking_rows(comparison: &Comparison) -> Vec<(String, String)> {
     if comparison.verdict == Verdict::Void {
         return Vec::new();
     }
@@ -382,12 +387,16 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
                 let before = before.count();
                 let one = |r: &&Rank| {
                     // Not everybody before it is better beyond chance.
-                    let better = r.behind.iter().map(|side| label(comparison, *side));
+                    let better = r.behind.iter().map(|side| side_label(comparison, *side));
                     let better = better.collect::<Vec<_>>().join(" and ");
                     let is_partly = r.behind.len() < before;
                     let only =
                         if is_partly { format!(", behind {better} only") } else { String::new() };
-                    format!("{} ({}{only})", label(comparison, r.side), known.value(r.value))
+                    format!(
+                        "{} ({}{only})",
+                        side_label(comparison, r.side),
+                        known.value_text(r.value)
+                    )
                 };
                 let all: Vec<String> = group.iter().map(one).collect();
                 let tie = if group.len() > 1 { "tie of " } else { "" };
@@ -395,7 +404,7 @@ pub(crate) fn ranking(comparison: &Comparison) -> Vec<(String, String)> {
                 format!("{place}. {tie}{}", all.join(", "))
             })
             .collect();
-        let title = known.heading() + &at(comparison, first.level);
+        let title = known.heading() + &at_level_text(comparison, first.level);
         out.push((title, groups.join("; ")));
     }
     out

@@ -27,7 +27,7 @@ fn grids<'a>(points: &[(f64, String, &'a SloGrid)]) -> Vec<LoadGrid<'a>> {
 }
 
 fn at_levels(points: &[(f64, String, &SloGrid)], asked: SloLimits) -> String {
-    Html::from_fn(|html| fill(html, &grids(points), Some(8), asked, None)).into_string()
+    Html::from_fn(|html| write_explorer(html, &grids(points), Some(8), asked, None)).into_string()
 }
 
 /// The numbers for the script.
@@ -199,7 +199,7 @@ fn hostile_names_are_text() {
 
 #[test]
 fn limits_have_no_more_digits_than_they_need() {
-    let texts = [0.15, 47.0, 1500.0, 100_000.0, 0.1 + 0.2].map(time);
+    let texts = [0.15, 47.0, 1500.0, 100_000.0, 0.1 + 0.2].map(limit_text);
     assert_eq!(texts, ["0.15 ms", "47 ms", "1.5 s", "100 s", "0.3 ms"]);
 }
 
@@ -210,7 +210,8 @@ fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
     let kept = small(&[500.0], &[(0, 0, 99, 1000), (1, 0, 1, 10)], 100);
     let points = [46.0, 50.0, 57.0].map(|level| (level, format!("{level} req/s"), &kept));
     let shown = |answer: Option<&StatedAnswer>| {
-        Html::from_fn(|html| fill(html, &grids(&points), None, ASKED, answer)).into_string()
+        Html::from_fn(|html| write_explorer(html, &grids(&points), None, ASKED, answer))
+            .into_string()
     };
     let text = "46 req/s (45–48) with p99 TTFT < 500 ms".to_owned();
     let page = shown(Some(&StatedAnswer { level: Some(46.0 + 1e-9), text: text.clone() }));
@@ -226,7 +227,7 @@ fn the_answer_of_the_page_stands_until_the_limits_are_moved() {
     // A sweep of which one load can be counted has its answer from all of them.
     let lone = Html::from_fn(|html| {
         let answer = StatedAnswer { level: Some(46.0), text: text.clone() };
-        fill(html, &grids(&points[1..2]), None, ASKED, Some(&answer));
+        write_explorer(html, &grids(&points[1..2]), None, ASKED, Some(&answer));
     });
     assert!(lone.into_string().contains("As asked: 46 req/s (45–48) with p99 TTFT &lt; 500 ms."));
     // An answer at a load that is not among these has no figures of its own.

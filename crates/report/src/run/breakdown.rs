@@ -1,11 +1,11 @@
 //! One table for each thing in which requests differ.
 
-use goodput_model::plain;
+use goodput_model::escape_control;
 use goodput_stats::{Slice, Slices, Spread, Summary, minimum_for_figure};
 
 use super::TEXT;
 use goodput_document::clip::clip;
-use goodput_document::number::{cell, count, known};
+use goodput_document::number::{cell_number, count, known_or_dash};
 use goodput_document::render::text::WIDTH;
 use goodput_document::{Block, Cell, Column, Formats, Section, Table};
 
@@ -21,33 +21,33 @@ const ALIKE: f64 = 0.2;
 type SliceColumn = (&'static str, &'static str, fn(&Slice) -> String);
 
 const FIGURES: [SliceColumn; 9] = [
-    ("mean", "in", |slice| known(slice.input_tokens_mean, cell)),
-    ("mean", "out", |slice| known(slice.output_tokens_mean, cell)),
-    ("TTFT", "p50", |slice| median(&slice.ttft_ms)),
-    ("TTFT", "p90", |slice| tail(&slice.ttft_ms)),
-    ("TPOT", "p50", |slice| median(&slice.tpot_ms)),
+    ("mean", "in", |slice| known_or_dash(slice.input_tokens_mean, cell_number)),
+    ("mean", "out", |slice| known_or_dash(slice.output_tokens_mean, cell_number)),
+    ("TTFT", "p50", |slice| median_text(&slice.ttft_ms)),
+    ("TTFT", "p90", |slice| tail_text(&slice.ttft_ms)),
+    ("TPOT", "p50", |slice| median_text(&slice.tpot_ms)),
     E2E_P50,
-    ("E2E", "p90", |slice| tail(&slice.e2e_ms)),
-    ("output", "tok/s", |slice| known(slice.output_tps, cell)),
+    ("E2E", "p90", |slice| tail_text(&slice.e2e_ms)),
+    ("output", "tok/s", |slice| known_or_dash(slice.output_tps, cell_number)),
     GOOD,
 ];
 
 /// Requests inside every limit of the SLO; it takes the place of a column that says less then.
 const GOOD: SliceColumn =
-    ("good", "%", |slice| known(slice.attainment.map(|share| share * 100.0), cell));
-const E2E_P50: SliceColumn = ("E2E", "p50", |slice| median(&slice.e2e_ms));
+    ("good", "%", |slice| known_or_dash(slice.attainment.map(|share| share * 100.0), cell_number));
+const E2E_P50: SliceColumn = ("E2E", "p50", |slice| median_text(&slice.e2e_ms));
 
-fn median(spread: &Spread) -> String {
-    figure(spread.n, 0.5, spread.p50)
+fn median_text(spread: &Spread) -> String {
+    percentile_text(spread.n, 0.5, spread.p50)
 }
 
 /// Slices are small: p99 would seldom be more than their largest value.
-fn tail(spread: &Spread) -> String {
-    figure(spread.n, 0.9, spread.p90)
+fn tail_text(spread: &Spread) -> String {
+    percentile_text(spread.n, 0.9, spread.p90)
 }
 
 /// A percentile with the marks of the large table, as far as the number of samples decides them.
-fn figure(n: u64, q: f64, value: Option<f64>) -> String {
+fn percentile_text(n: u64, q: f64, value: Option<f64>) -> String {
     let is_few = minimum_for_figure(q).is_none_or(|minimum| n < minimum);
     // Less than one of them is expected beyond it.
     let is_none = (n as f64) * (1.0 - q) < 1.0 - 1e-9;
@@ -55,26 +55,26 @@ fn figure(n: u64, q: f64, value: Option<f64>) -> String {
         Some(_) if is_none => "n/e".to_owned(),
         // A column stays free between numbers.
         Some(value) if is_few && value >= 1000.0 => format!("~{value:.0}"),
-        Some(value) if is_few => format!("~{}", cell(value)),
-        value => known(value, cell),
+        Some(value) if is_few => format!("~{}", cell_number(value)),
+        value => known_or_dash(value, cell_number),
     }
 }
 
 /// A table for each of them that says something.
-pub(super) fn section(summary: &Summary) -> Section {
+pub(super) fn breakdown_section(summary: &Summary) -> Section {
     let mut section = Section::new("breakdowns", "Breakdowns");
     let shown = summary.breakdown.iter().filter(|(dimension, slices)| is_shown(dimension, slices));
     for (dimension, slices) in shown {
         let gap = (!section.blocks.is_empty()).then_some(Block::Gap);
-        let table = Block::Table(table(dimension, slices));
+        let table = Block::Table(slices_table(dimension, slices));
         section = section.with_some(TEXT, gap).with_on(Formats::LONG, table);
     }
     section
 }
 
-fn table(dimension: &str, all: &Slices) -> Table {
+fn slices_table(dimension: &str, all: &Slices) -> Table {
     let mut slices: Vec<_> = all.iter().collect();
-    slices.sort_by_key(|(value, _)| rank(value));
+    slices.sort_by_key(|(value, _)| value_order(value));
     let is_judged = slices.iter().any(|(_, slice)| slice.attainment.is_some());
     let left_out = if is_judged { E2E_P50 } else { GOOD };
     let titles = |figure: &SliceColumn| (figure.0, figure.1);
@@ -85,9 +85,9 @@ fn table(dimension: &str, all: &Slices) -> Table {
     let numbers = figures.len() + 1 + usize::from(failed == Formats::ALL);
     let room = WIDTH.saturating_sub(CELL * numbers);
     // One column stays free.
-    let label = |text: &str| clip(&plain(text), room.saturating_sub(1));
+    let label = |text: &str| clip(&escape_control(text), room.saturating_sub(1));
     let name = dimension.replace('_', " ");
-    let heading = label(&format!("by {}", heading(dimension)));
+    let heading = label(&format!("by {}", dimension_heading(dimension)));
     let number = |n: u64| Cell::from(count(n)).short(n.to_string());
     let caption = format!("By {name}: latencies in ms, lengths in tokens");
     Table::from_subjects("", caption, slices)
@@ -125,7 +125,7 @@ fn is_shown(dimension: &str, slices: &Slices) -> bool {
 }
 
 /// A dimension in the room of a heading.
-fn heading(dimension: &str) -> &str {
+fn dimension_heading(dimension: &str) -> &str {
     match dimension {
         "input_tokens" => "input",
         "output_tokens" => "output",
@@ -134,7 +134,7 @@ fn heading(dimension: &str) -> &str {
 }
 
 /// Numbers in their order, then names in theirs.
-fn rank(value: &str) -> (u64, String) {
+fn value_order(value: &str) -> (u64, String) {
     let digits: String = value.chars().take_while(char::is_ascii_digit).collect();
     (digits.parse().unwrap_or(u64::MAX), value.to_owned())
 }

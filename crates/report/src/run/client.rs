@@ -3,23 +3,23 @@
 use goodput_stats::{Quick, Summary, ThreadSummary};
 
 use super::HTML;
-use super::facts::three;
-use goodput_document::number::{amount, count, known, percent, plural};
+use super::facts::three_figures;
+use goodput_document::number::{amount, count, known_or_dash, percent, plural};
 use goodput_document::{Block, Fact, Section, Table};
 
-pub(super) fn section(summary: &Summary) -> Section {
-    let section = Section::named("client", "Client", "Client health and instrument error");
+pub(super) fn client_section(summary: &Summary) -> Section {
+    let section = Section::with_name("client", "Client", "Client health and instrument error");
     let ms = |of: fn(&Quick) -> Option<f64>| {
-        move |(_, quick): &(&str, Quick)| known(of(quick), |value| format!("{value:.3}"))
+        move |(_, quick): &(&str, Quick)| known_or_dash(of(quick), |value| format!("{value:.3}"))
     };
-    let times = Table::from_subjects("", "The instrument's own times", errors(summary))
+    let times = Table::from_subjects("", "The instrument's own times", instrument_errors(summary))
         .right("ms", 0, |(name, _)| *name)
         .right("p50", 0, ms(|quick| quick.p50))
         .right("p99", 0, ms(|quick| quick.p99))
         .right("max", 0, ms(|quick| quick.max))
         .table;
     let canary = summary.client.canary.map(|canary| {
-        Block::remark(format!(
+        Block::remark_note(format!(
             "The canary is a server of known timing inside the process, measured by the same code \
              during the load: {} answers, {} without one. Latencies above may be off by as much as \
              the canary's.",
@@ -27,9 +27,9 @@ pub(super) fn section(summary: &Summary) -> Section {
             count(canary.unanswered)
         ))
     });
-    let mut all = Fact::several("Client", health(summary));
-    all.extend(stalls(summary).map(|text| Fact::new("Stalls", text)));
-    all.extend(host(summary).map(|text| Fact::new("Host", text)));
+    let mut all = Fact::several("Client", health_lines(summary));
+    all.extend(stalls_text(summary).map(|text| Fact::new("Stalls", text)));
+    all.extend(host_text(summary).map(|text| Fact::new("Host", text)));
     all.extend(summary.client.littles_law.as_ref().map(|law| {
         let text = format!(
             "{} in flight on average, {} arrivals per second times {:.3} s each: they differ by \
@@ -43,27 +43,27 @@ pub(super) fn section(summary: &Summary) -> Section {
         Fact::new("Little's law", text)
     }));
     section
-        .with_some(HTML, times.filled())
+        .with_some(HTML, times.into_block())
         .with_some(HTML, canary)
         .with_on(HTML, Block::Facts(all))
-        .with_some(HTML, threads(summary).filled())
+        .with_some(HTML, threads_table(summary).into_block())
 }
 
 /// How the client fared, in the order in which a doubter would ask.
-pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
-    let slip = format!("schedule slip {}", three(&summary.load.slip_ms));
-    Fact::several("Client", std::iter::once(slip).chain(health(summary)))
+pub(super) fn client_facts(summary: &Summary) -> Vec<Fact> {
+    let slip = format!("schedule slip {}", three_figures(&summary.load.slip_ms));
+    Fact::several("Client", std::iter::once(slip).chain(health_lines(summary)))
 }
 
 /// Beyond its own slip.
-fn health(summary: &Summary) -> Vec<String> {
+fn health_lines(summary: &Summary) -> Vec<String> {
     let (client, load) = (&summary.client, &summary.load);
     let stamps = match client.stamps.as_str() {
         "kernel" => "arrivals stamped by the kernel; read later by",
         "mixed" => "arrivals stamped by the kernel where possible; read later by",
         _ => "arrivals stamped when read; the kernel does not report the delay before that:",
     };
-    let mut all = vec![format!("{stamps} {}", three(&client.lag_ms))];
+    let mut all = vec![format!("{stamps} {}", three_figures(&client.lag_ms))];
     let whole = |share: f64| format!("{:.0} %", share * 100.0);
     let workers = || client.threads.iter().filter(|(name, _)| name.starts_with("worker-"));
     let busiest = workers().map(|(_, thread)| thread.cpu_share).max_by(f64::total_cmp);
@@ -73,7 +73,7 @@ fn health(summary: &Summary) -> Vec<String> {
             "busiest worker {} of a core, {} waiting for one; loop called late by {}",
             whole(busiest),
             whole(waited),
-            three(&client.loop_lag_ms)
+            three_figures(&client.loop_lag_ms)
         ));
     }
     let tcp = &client.tcp;
@@ -84,7 +84,7 @@ fn health(summary: &Summary) -> Vec<String> {
         count(tcp.reused),
         count(summary.requests.reconnects),
         count(tcp.retransmits),
-        known(load.in_flight_mean, amount),
+        known_or_dash(load.in_flight_mean, amount),
         count(load.in_flight_end)
     ));
     if let Some(test) = load.sent_gaps {
@@ -97,7 +97,7 @@ fn health(summary: &Summary) -> Vec<String> {
 }
 
 /// Times that are the client's own.
-fn errors(summary: &Summary) -> Vec<(&'static str, Quick)> {
+fn instrument_errors(summary: &Summary) -> Vec<(&'static str, Quick)> {
     let client = &summary.client;
     let mut all = vec![
         ("schedule slip", summary.load.slip_ms),
@@ -113,7 +113,7 @@ fn errors(summary: &Summary) -> Vec<(&'static str, Quick)> {
     all
 }
 
-fn stalls(summary: &Summary) -> Option<String> {
+fn stalls_text(summary: &Summary) -> Option<String> {
     let stalls = &summary.client.stalls;
     Some(match (stalls.count, stalls.longest_ms, stalls.longest_at_s) {
         (0, ..) => return None,
@@ -129,7 +129,7 @@ fn stalls(summary: &Summary) -> Option<String> {
     })
 }
 
-fn host(summary: &Summary) -> Option<String> {
+fn host_text(summary: &Summary) -> Option<String> {
     let client = &summary.client;
     let shares = [
         (client.used_share, "used by this client"),
@@ -158,7 +158,7 @@ fn host(summary: &Summary) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn threads(summary: &Summary) -> Table {
+fn threads_table(summary: &Summary) -> Table {
     let share = |of: fn(&ThreadSummary) -> f64| {
         move |(_, thread): &(&String, &ThreadSummary)| format!("{:.1}", of(thread) * 100.0)
     };

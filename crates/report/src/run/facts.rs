@@ -7,11 +7,11 @@ use goodput_stats::steady::{Steadiness, SteadyAnswer as Steady};
 use goodput_stats::{GoalSummary, LoadSummary, Quick, RunFacts, RunState, Summary, UntilSummary};
 
 use super::{MARKDOWN, TEXT, ranks, server, workload};
-use goodput_document::number::{amount, cell, count, known, plural};
+use goodput_document::number::{amount, cell_number, count, known_or_dash, plural};
 use goodput_document::{Fact, Formats};
 
 /// What was asked, when, by which version.
-pub(crate) fn about(run: &RunFacts, streaming: &str) -> String {
+pub(crate) fn about_line(run: &RunFacts, streaming: &str) -> String {
     format!(
         "model {} · {}, {streaming} · {} · goodput {} · seed {}",
         run.model, run.api, run.started, run.version, run.seed
@@ -19,7 +19,7 @@ pub(crate) fn about(run: &RunFacts, streaming: &str) -> String {
 }
 
 /// How answers were asked for, and how they came.
-pub(super) fn streaming(summary: &Summary) -> &'static str {
+pub(super) fn streaming_text(summary: &Summary) -> &'static str {
     match &summary.requests {
         _ if !summary.run.stream => "not streaming",
         requests if requests.is_whole() => "streaming requested, answers came whole",
@@ -29,34 +29,34 @@ pub(super) fn streaming(summary: &Summary) -> &'static str {
 }
 
 /// What was run.
-pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
+pub(super) fn run_facts(summary: &Summary) -> Vec<Fact> {
     let run = &summary.run;
     let made = format!("goodput {}, seed {}, {}", run.version, run.seed, run.started);
-    let model = format!("{} · {}, {}", run.model, run.api, streaming(summary));
+    let model = format!("{} · {}, {}", run.model, run.api, streaming_text(summary));
     let mut all = Vec::new();
-    all.extend(ranks::shard(run));
+    all.extend(ranks::shard_fact(run));
     all.extend([
         // Elsewhere they are at the head of the page.
         Fact::new("Target", run.target.clone()).on(MARKDOWN),
         Fact::new("Model", model).on(MARKDOWN),
-        Fact::new("Workload", workload::name(run)),
-        Fact::new("Load", load(summary)),
-        Fact::new("Window", window(summary)),
+        Fact::new("Workload", workload::workload_name(run)),
+        Fact::new("Load", load_text(summary)),
+        Fact::new("Window", window_text(summary)),
     ]);
-    all.extend(steadiness(summary).map(|text| Fact::new("Steady", text).on(Formats::LONG)));
-    all.push(Fact::new("Requests", requests(summary)));
+    all.extend(steadiness_text(summary).map(|text| Fact::new("Steady", text).on(Formats::LONG)));
+    all.push(Fact::new("Requests", requests_text(summary)));
     let until = summary.until.as_ref();
     all.extend(until.map(|until| Fact::new("Until", until_text(until)).on(TEXT)));
-    all.push(Fact::new("Tokens", tokens(summary)).on(Formats::FLAT));
-    let more = workload::facts(summary).into_iter().chain(server::system(run));
+    all.push(Fact::new("Tokens", tokens_text(summary)).on(Formats::FLAT));
+    let more = workload::workload_facts(summary).into_iter().chain(server::system_facts(run));
     all.extend(more.map(|fact| fact.on(TEXT)));
-    all.push(Fact::new("Throughput", throughput(summary)).on(MARKDOWN));
+    all.push(Fact::new("Throughput", throughput_text(summary)).on(MARKDOWN));
     all.push(Fact::new("Measured with", made).on(MARKDOWN));
     all
 }
 
 /// What became of the measured requests, and how many others there were.
-fn requests(summary: &Summary) -> String {
+fn requests_text(summary: &Summary) -> String {
     let requests = &summary.requests;
     let mut sample = format!(
         "{} scheduled, {} completed, {} failed",
@@ -74,7 +74,7 @@ fn requests(summary: &Summary) -> String {
 }
 
 /// A closed loop in words. One user is a batch of one; a cold start test has no load.
-fn closed(load: &LoadSummary) -> String {
+fn closed_loop_text(load: &LoadSummary) -> String {
     match (load.idle_s, load.concurrency.unwrap_or(0)) {
         (Some(idle), _) => format!("cold start test, {} s idle before each request", amount(idle)),
         (None, 1) => "closed loop, 1 user (a batch of 1)".to_owned(),
@@ -82,12 +82,12 @@ fn closed(load: &LoadSummary) -> String {
     }
 }
 
-fn load(summary: &Summary) -> String {
+fn load_text(summary: &Summary) -> String {
     let load = &summary.load;
-    let rate = |rate: Option<f64>| known(rate, amount);
+    let rate = |rate: Option<f64>| known_or_dash(rate, amount);
     let arrivals = load.arrivals.as_deref().unwrap_or_default();
     match load.mode.as_str() {
-        "closed" => format!("{}; {} req/s sent", closed(load), rate(load.delivered_rps)),
+        "closed" => format!("{}; {} req/s sent", closed_loop_text(load), rate(load.delivered_rps)),
         "burst" => format!("burst: {} requests at once", count(summary.requests.scheduled)),
         mode => {
             let kind = match load.max_concurrency {
@@ -121,7 +121,7 @@ fn load(summary: &Summary) -> String {
     }
 }
 
-fn window(summary: &Summary) -> String {
+fn window_text(summary: &Summary) -> String {
     let seconds = summary.window.end_s - summary.window.start_s;
     let state = match summary.run.state {
         RunState::Complete if summary.run.ended_by == Some(EndedBy::Until) => {
@@ -187,7 +187,7 @@ fn is_between_cohorts(summary: &Summary) -> bool {
 }
 
 /// Whether the window was one state, where that can be told.
-fn steadiness(summary: &Summary) -> Option<String> {
+fn steadiness_text(summary: &Summary) -> Option<String> {
     let Steadiness { state, trend, cut, .. } = summary.steadiness.as_ref()?;
     let drift = trend.as_ref().map_or(String::new(), |trend| {
         format!("; {} {:+.1} % from beginning to end", trend.metric, trend.drift_share * 100.0)
@@ -208,7 +208,7 @@ fn steadiness(summary: &Summary) -> Option<String> {
     })
 }
 
-fn tokens(summary: &Summary) -> String {
+fn tokens_text(summary: &Summary) -> String {
     let tokens = &summary.tokens;
     let cached = tokens.cached.map_or(String::new(), |n| format!(", {} of them cached", count(n)));
     let images = tokens.image.map_or(String::new(), |n| format!(", {} of images", count(n)));
@@ -222,7 +222,7 @@ fn tokens(summary: &Summary) -> String {
 }
 
 /// The load in a few words: what was offered.
-pub(super) fn offered(summary: &Summary) -> String {
+pub(super) fn offered_text(summary: &Summary) -> String {
     let load = &summary.load;
     match (load.mode.as_str(), load.offered_rps) {
         ("closed", _) => plural(load.concurrency.unwrap_or(0).into(), "user"),
@@ -239,7 +239,7 @@ pub(super) fn offered(summary: &Summary) -> String {
 pub(super) fn load_in_short(summary: &Summary) -> String {
     let load = &summary.load;
     let how = match (load.mode.as_str(), load.offered_rps) {
-        ("closed", _) => closed(load),
+        ("closed", _) => closed_loop_text(load),
         ("burst", _) => "burst: all at once".to_owned(),
         (_, Some(rate)) => {
             let unit = if summary.sessions.is_some() { "sessions/s" } else { "req/s" };
@@ -254,7 +254,7 @@ pub(super) fn load_in_short(summary: &Summary) -> String {
 
 /// Rates in the window.
 pub(super) fn rates_in_window(summary: &Summary) -> String {
-    let rate = |rate: Option<f64>| known(rate, amount);
+    let rate = |rate: Option<f64>| known_or_dash(rate, amount);
     let inside = &summary.throughput;
     format!(
         "{} req/s · {} output tok/s · {} total tok/s",
@@ -265,8 +265,8 @@ pub(super) fn rates_in_window(summary: &Summary) -> String {
 }
 
 /// Rates in the window, and of the whole run.
-pub(super) fn throughput(summary: &Summary) -> String {
-    let rate = |rate: Option<f64>| known(rate, amount);
+pub(super) fn throughput_text(summary: &Summary) -> String {
+    let rate = |rate: Option<f64>| known_or_dash(rate, amount);
     let whole = &summary.whole_run;
     format!(
         "{} (whole run with drain: {} req/s, {} output tok/s)",
@@ -277,19 +277,19 @@ pub(super) fn throughput(summary: &Summary) -> String {
 }
 
 /// Rates, and latencies with what lies outside the window.
-pub(super) fn rates(summary: &Summary) -> Vec<Fact> {
-    let mut all = vec![Fact::new("Throughput", throughput(summary))];
-    all.extend(whole_latency(summary).map(|text| Fact::new("", text)));
-    all.extend(workload::recount(summary).map(|text| Fact::new("Recount", text)));
+pub(super) fn rate_facts(summary: &Summary) -> Vec<Fact> {
+    let mut all = vec![Fact::new("Throughput", throughput_text(summary))];
+    all.extend(whole_run_latency(summary).map(|text| Fact::new("", text)));
+    all.extend(workload::recount_text(summary).map(|text| Fact::new("Recount", text)));
     all
 }
 
 /// Latencies with warm-up and cooldown, where there were such.
-fn whole_latency(summary: &Summary) -> Option<String> {
+fn whole_run_latency(summary: &Summary) -> Option<String> {
     if summary.requests.warmup == 0 && summary.requests.cooldown == 0 {
         return None;
     }
-    let value = |value: Option<f64>| known(value, cell);
+    let value = |value: Option<f64>| known_or_dash(value, cell_number);
     let one = |(name, label): (&str, &str)| {
         let spread = summary.whole_run_latency_ms.get(name).filter(|spread| spread.n > 0)?;
         Some(format!("{label} p50 {}, p90 {}", value(spread.p50), value(spread.p90)))
@@ -300,7 +300,7 @@ fn whole_latency(summary: &Summary) -> Option<String> {
 }
 
 /// Three figures of a time.
-pub(super) fn three(quick: &Quick) -> String {
+pub(super) fn three_figures(quick: &Quick) -> String {
     let ms = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3} ms"));
     format!("p50 {}, p99 {}, max {}", ms(quick.p50), ms(quick.p99), ms(quick.max))
 }

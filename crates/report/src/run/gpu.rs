@@ -6,7 +6,7 @@ mod tests;
 use goodput_stats::{Energy, GpuDevice, GpuSummary, LevelSummary, PerToken, Summary};
 
 use super::{HTML, TEXT};
-use goodput_document::number::{amount, cell, percent, plural};
+use goodput_document::number::{amount, cell_number, percent, plural};
 use goodput_document::{Block, Column, Fact, Formats, Section, Table};
 
 /// Devices that a page has room for.
@@ -33,8 +33,8 @@ const FIGURES: [DeviceColumn; 9] = [
 ];
 
 /// The GPUs; a line at most where nothing told of them, and nothing if there are none to be had.
-pub(super) fn section(summary: &Summary) -> Section {
-    let section = Section::named("gpu", "GPU", "GPU and energy");
+pub(super) fn gpu_section(summary: &Summary) -> Section {
+    let section = Section::with_name("gpu", "GPU", "GPU and energy");
     let Some(gpu) = &summary.gpu else {
         let why = &summary.run.system.gpu_absent;
         let is_said = !why.is_empty() && !summary.run.is_simulated();
@@ -45,10 +45,10 @@ pub(super) fn section(summary: &Summary) -> Section {
         "" => String::new(),
         driver => format!(", driver {driver}"),
     };
-    let title = format!("{}, by {}{driver}", names(&gpu.devices), gpu.source);
+    let title = format!("{}, by {}{driver}", device_names(&gpu.devices), gpu.source);
     let mut section =
         section.with_on(TEXT, Block::fact("GPU", title.clone())).with_on(HTML, Block::note(title));
-    if let Some(table) = devices(gpu) {
+    if let Some(table) = devices_table(gpu) {
         let mut short = table.clone();
         short.rows.truncate(MOST);
         section = section
@@ -61,16 +61,16 @@ pub(super) fn section(summary: &Summary) -> Section {
         section = section.with_some(TEXT, more);
     }
     let mut held = Vec::new();
-    held.extend(throttled(&gpu.devices).map(|text| Fact::new("Throttled", text)));
+    held.extend(throttled_text(&gpu.devices).map(|text| Fact::new("Throttled", text)));
     if let Some(energy) = &gpu.energy {
         held.push(Fact::new("Energy", energy_text(energy)));
-        held.extend(Fact::several("Joules", per_token(energy)));
+        held.extend(Fact::several("Joules", joules_per_token(energy)));
     }
     section.with_on(Formats::LONG, Block::Facts(held))
 }
 
 /// `2 × NVIDIA H200`.
-pub(super) fn names(devices: &[GpuDevice]) -> String {
+pub(super) fn device_names(devices: &[GpuDevice]) -> String {
     let mut kinds: Vec<(&str, usize)> = Vec::new();
     for device in devices {
         match kinds.iter_mut().find(|(name, _)| *name == device.name) {
@@ -86,7 +86,7 @@ pub(super) fn names(devices: &[GpuDevice]) -> String {
 }
 
 /// What each device has, of the figures that some device has.
-fn devices(gpu: &GpuSummary) -> Option<Table> {
+fn devices_table(gpu: &GpuSummary) -> Option<Table> {
     let has = |figure: &&DeviceColumn| {
         gpu.devices.iter().any(|device| device.levels.contains_key(figure.2))
     };
@@ -97,20 +97,20 @@ fn devices(gpu: &GpuSummary) -> Option<Table> {
         .each(
             figures,
             |(above, below, ..)| Column::stacked(above, below, CELL),
-            |(_, device), figure| value(device, figure),
+            |(_, device), figure| device_value(device, figure),
         )
         .table;
     is_there.then_some(table)
 }
 
-fn value(device: &GpuDevice, (_, _, name, unit, figure): &DeviceColumn) -> String {
+fn device_value(device: &GpuDevice, (_, _, name, unit, figure): &DeviceColumn) -> String {
     device.levels.get(*name).map_or("–".to_owned(), |level| match figure(level) * unit {
         value if name.ends_with("mhz") => format!("{value:.0}"),
-        value => cell(value),
+        value => cell_number(value),
     })
 }
 
-fn throttled(devices: &[GpuDevice]) -> Option<String> {
+fn throttled_text(devices: &[GpuDevice]) -> Option<String> {
     let one = |(place, device): (usize, &GpuDevice)| {
         let reason = |(reason, share): (&String, &f64)| format!("{reason} at {}", percent(*share));
         let held = device.throttled.iter().flatten().filter(|(_, share)| **share > 0.0);
@@ -146,7 +146,7 @@ fn energy_text(energy: &Energy) -> String {
 }
 
 /// Joules for each kind of token, which is named with each figure.
-fn per_token(energy: &Energy) -> Vec<String> {
+fn joules_per_token(energy: &Energy) -> Vec<String> {
     let joules = |value: f64| match value {
         small if small < 10.0 => format!("{small:.4}"),
         large => amount(large),

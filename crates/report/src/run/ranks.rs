@@ -22,13 +22,13 @@ struct RankRows {
 }
 
 /// What a page says of the ranks; none of a run of one.
-fn cells(summary: &Summary) -> Option<RankRows> {
+fn rank_rows(summary: &Summary) -> Option<RankRows> {
     let all = &summary.run.shards;
     let mut shown: Vec<&ShardPart> = all.iter().collect();
-    shown.sort_by_key(|part| std::cmp::Reverse(trouble(part)));
+    shown.sort_by_key(|part| std::cmp::Reverse(trouble_score(part)));
     let hidden = shown.split_off(ROWS.min(shown.len()));
-    let rows = shown.into_iter().map(row).collect();
-    let well = hidden.iter().filter(|part| trouble(part) == 0).count();
+    let rows = shown.into_iter().map(rank_row).collect();
+    let well = hidden.iter().filter(|part| trouble_score(part) == 0).count();
     let more = (!hidden.is_empty()).then(|| {
         let hidden = hidden.len();
         match hidden - well {
@@ -44,7 +44,7 @@ fn cells(summary: &Summary) -> Option<RankRows> {
 }
 
 /// How much there is to say of a rank.
-fn trouble(part: &ShardPart) -> u8 {
+fn trouble_score(part: &ShardPart) -> u8 {
     match part.verdict {
         _ if !part.is_there => 4,
         Verdict::Void => 3,
@@ -54,7 +54,7 @@ fn trouble(part: &ShardPart) -> u8 {
     }
 }
 
-fn row(part: &ShardPart) -> Vec<String> {
+fn rank_row(part: &ShardPart) -> Vec<String> {
     let ms = |value: Option<f64>, digits: usize| {
         value.map_or("–".to_owned(), |value| format!("{value:.digits$}"))
     };
@@ -95,9 +95,9 @@ fn rank_reasons(part: &ShardPart) -> String {
 }
 
 /// The ranks as a table.
-pub(super) fn section(summary: &Summary) -> Section {
+pub(super) fn ranks_section(summary: &Summary) -> Section {
     let section = Section::new("ranks", "Ranks");
-    let Some(RankRows { rows, more }) = cells(summary) else { return section };
+    let Some(RankRows { rows, more }) = rank_rows(summary) else { return section };
     let caption = "The ranks that sent this load together, those with problems first";
     let last = HEAD.len() - 1;
     let table = Table::from_subjects("Ranks", caption, rows)
@@ -116,13 +116,13 @@ pub(super) fn section(summary: &Summary) -> Section {
                 page includes all samples of all ranks.";
     section
         .with_on(Formats::WIDE, Block::Table(table))
-        .with_on(HTML, Block::remark(text))
-        .with_some(Formats::WIDE, more.map(Block::remark))
+        .with_on(HTML, Block::remark_note(text))
+        .with_some(Formats::WIDE, more.map(Block::remark_note))
 }
 
 /// The same as prose, for the page of a terminal.
-pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
-    let Some(RankRows { rows, more }) = cells(summary) else { return Vec::new() };
+pub(super) fn rank_facts(summary: &Summary) -> Vec<Fact> {
+    let Some(RankRows { rows, more }) = rank_rows(summary) else { return Vec::new() };
     let prose = rows.iter().filter_map(|row| {
         let [rank, requests, late, error, wall, verdict, why] = row.as_slice() else { return None };
         let known = |what: &str, text: String| if what == "–" { String::new() } else { text };
@@ -135,7 +135,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
 }
 
 /// What a reader of a shard must know first; none of a whole run.
-pub(super) fn shard(run: &RunFacts) -> Option<Fact> {
+pub(super) fn shard_fact(run: &RunFacts) -> Option<Fact> {
     let shard = run.shard.as_ref().map(|facts| facts.shard).filter(|shard| shard.is_part())?;
     let (index, count) = (shard.index(), shard.count());
     // Short enough for the short page.
@@ -175,7 +175,7 @@ pub(crate) mod tests {
     fn found(shards: Value) -> Option<RankRows> {
         let mut value = old();
         value["run"]["shards"] = shards;
-        cells(&serde_json::from_value::<Summary>(value).unwrap())
+        rank_rows(&serde_json::from_value::<Summary>(value).unwrap())
     }
 
     #[test]
@@ -202,10 +202,10 @@ pub(crate) mod tests {
     #[test]
     fn only_a_shard_is_called_one() {
         let mut run = RunFacts::default();
-        assert_eq!(shard(&run), None);
+        assert_eq!(shard_fact(&run), None);
         run.shard = serde_json::from_value(json!({"shard": "0/1"})).unwrap();
-        assert_eq!(shard(&run), None);
+        assert_eq!(shard_fact(&run), None);
         run.shard = serde_json::from_value(json!({"shard": "1/3"})).unwrap();
-        assert!(shard(&run).unwrap().text.starts_with("1 of 3 "));
+        assert!(shard_fact(&run).unwrap().text.starts_with("1 of 3 "));
     }
 }

@@ -4,31 +4,32 @@ use goodput_model::GpuFacts;
 use goodput_stats::{Audit, GpuDevice, Summary};
 
 use super::{HTML, TEXT, facts, gpu, server};
-use crate::audit::{checks, counts};
+use crate::audit::{checks_table, counts_text};
 use crate::view::RunView;
 use goodput_document::number::{amount, count, percent};
 use goodput_document::{Block, Fact, Section};
 
-pub(super) fn section(view: &RunView<'_>) -> Section {
+pub(super) fn reproduce_section(view: &RunView<'_>) -> Section {
     let given = view.circumstances;
-    let known = facts::facts(view.summary).into_iter().filter(|fact| fact.on.has(TEXT));
-    let mut all = contents(view.summary);
+    let known = facts::run_facts(view.summary).into_iter().filter(|fact| fact.on.includes(TEXT));
+    let mut all = content_facts(view.summary);
     all.extend(known.map(|fact| fact.on(HTML)));
-    let mut section = Section::named("reproduce", "Reproduce", "Everything needed to reproduce it")
-        .with_on(HTML, Block::Facts(all));
+    let mut section =
+        Section::with_name("reproduce", "Reproduce", "Everything needed to reproduce it")
+            .with_on(HTML, Block::Facts(all));
     if !given.facts.is_empty() {
         section = section
             .with_on(HTML, Block::Heading("Where it was measured".to_owned()))
             .with_on(HTML, Block::facts(given.facts.clone()));
     }
     section
-        .with_some(HTML, Block::lines("Command", &view.summary.run.command, false))
-        .with_some(HTML, Block::lines("The command that repeats it", &given.command, false))
-        .with_some(HTML, Block::lines("The plan", &given.plan, false))
+        .with_some(HTML, Block::text_lines("Command", &view.summary.run.command, false))
+        .with_some(HTML, Block::text_lines("The command that repeats it", &given.command, false))
+        .with_some(HTML, Block::text_lines("The plan", &given.plan, false))
 }
 
 /// GPUs that the server runs on: as many as were seen, or as its user says.
-pub(super) fn gpus(summary: &Summary) -> Option<u32> {
+pub(super) fn gpu_count(summary: &Summary) -> Option<u32> {
     let system = &summary.run.system;
     let seen = summary.gpu.as_ref().map_or(0, |gpu| gpu.devices.len()).max(system.gpus.len());
     let said = || system.fact(&["gpu_count", "gpus", "num_gpus"])?.parse().ok();
@@ -36,10 +37,10 @@ pub(super) fn gpus(summary: &Summary) -> Option<u32> {
 }
 
 /// What a report must tell, beyond the text page's own words.
-fn contents(summary: &Summary) -> Vec<Fact> {
+fn content_facts(summary: &Summary) -> Vec<Fact> {
     let run = &summary.run;
     let mut all = vec![
-        ("Hardware", hardware(summary)),
+        ("Hardware", hardware_text(summary)),
         ("Model", run.model.clone()),
         ("Target", format!("{}, {} API", run.target, run.api)),
         (
@@ -50,15 +51,15 @@ fn contents(summary: &Summary) -> Vec<Fact> {
                 count(summary.requests.warmup)
             ),
         ),
-        ("Duration", duration(summary)),
-        ("Samples", samples(summary)),
-        ("Throughput", throughput(summary)),
+        ("Duration", duration_text(summary)),
+        ("Samples", samples_text(summary)),
+        ("Throughput", throughput_text(summary)),
     ];
-    let used = utilisation(summary);
+    let used = utilization_text(summary);
     if !used.is_empty() {
         all.push(("Utilization", used));
     }
-    all.push(("Variance", variance(summary)));
+    all.push(("Variance", variance_text(summary)));
     all.push(("Seed", run.seed.to_string()));
     if !run.workload_hash.is_empty() {
         all.push(("Hash", format!("{}, of everything that the plan sends", run.workload_hash)));
@@ -66,7 +67,7 @@ fn contents(summary: &Summary) -> Vec<Fact> {
     all.into_iter().map(|(name, value)| Fact::new(name, value)).collect()
 }
 
-fn hardware(summary: &Summary) -> String {
+fn hardware_text(summary: &Summary) -> String {
     let system = &summary.run.system;
     if summary.run.is_simulated() {
         return "none: the engine is simulated".to_owned();
@@ -80,16 +81,16 @@ fn hardware(summary: &Summary) -> String {
     let told = || system.gpus.iter().map(named).collect();
     let seen: Vec<GpuDevice> = summary.gpu.as_ref().map_or_else(told, |gpu| gpu.devices.clone());
     if !seen.is_empty() {
-        return format!("{}{link}", gpu::names(&seen));
+        return format!("{}{link}", gpu::device_names(&seen));
     }
-    match (system.fact(&server::HARDWARE), gpus(summary)) {
+    match (system.fact(&server::HARDWARE), gpu_count(summary)) {
         (Some(kind), Some(n)) => format!("{n} × {kind} (stated by the user)"),
         (Some(kind), None) => format!("{kind} (stated by the user)"),
         (None, _) => "unknown; state it with --meta gpu=… --meta gpu_count=…".to_owned(),
     }
 }
 
-fn duration(summary: &Summary) -> String {
+fn duration_text(summary: &Summary) -> String {
     let window = &summary.window;
     format!(
         "{:.1} s measured, from {:.1} s to {:.1} s after the first instant ({})",
@@ -100,7 +101,7 @@ fn duration(summary: &Summary) -> String {
     )
 }
 
-fn samples(summary: &Summary) -> String {
+fn samples_text(summary: &Summary) -> String {
     let known = [("ttft", "TTFT"), ("tpot", "TPOT"), ("itl", "ITL"), ("e2e", "E2E")];
     let known = known.into_iter().filter_map(|(name, label)| {
         let metric = summary.metrics.get(name).filter(|metric| metric.n > 0)?;
@@ -114,7 +115,7 @@ fn samples(summary: &Summary) -> String {
     )
 }
 
-fn throughput(summary: &Summary) -> String {
+fn throughput_text(summary: &Summary) -> String {
     let rates = &summary.throughput;
     let all = [
         (rates.requests_per_s, "req/s"),
@@ -127,14 +128,14 @@ fn throughput(summary: &Summary) -> String {
             .filter_map(|(rate, unit)| Some(format!("{} {unit}", amount((*rate)? / per))));
         known.collect::<Vec<_>>().join(" · ")
     };
-    match gpus(summary) {
+    match gpu_count(summary) {
         Some(n) if n > 1 => format!("{}; per GPU ({n}): {}", text(1.0), text(f64::from(n))),
         Some(_) => format!("{} on one GPU", text(1.0)),
         None => format!("{}; per GPU unknown", text(1.0)),
     }
 }
 
-fn utilisation(summary: &Summary) -> String {
+fn utilization_text(summary: &Summary) -> String {
     let devices = summary.gpu.iter().flat_map(|gpu| &gpu.devices);
     let mean = |name: &str| {
         let levels: Vec<f64> =
@@ -153,7 +154,7 @@ fn utilisation(summary: &Summary) -> String {
     known.collect::<Vec<_>>().join(", ")
 }
 
-fn variance(summary: &Summary) -> String {
+fn variance_text(summary: &Summary) -> String {
     match summary.run.repeat {
         Some(repeat) => format!(
             "run {} of {}: the page of the parent folder shows how they differ",
@@ -168,9 +169,9 @@ fn variance(summary: &Summary) -> String {
 }
 
 /// The checklist.
-pub(super) fn checklist(audit: &Audit) -> Section {
+pub(super) fn checklist_section(audit: &Audit) -> Section {
     let section = Section::new("checklist", "Checklist");
-    let table = checks(audit).filled();
-    let counts = table.is_some().then(|| Block::remark(counts(audit)));
+    let table = checks_table(audit).into_block();
+    let counts = table.is_some().then(|| Block::remark_note(counts_text(audit)));
     section.with_some(HTML, counts).with_some(HTML, table)
 }

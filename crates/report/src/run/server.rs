@@ -14,8 +14,8 @@ use goodput_stats::{
 };
 
 use super::{HTML, TEXT};
-use goodput_document::clip::left;
-use goodput_document::number::{amount, cell, count, percent};
+use goodput_document::clip::align_left;
+use goodput_document::number::{amount, cell_number, count, percent};
 use goodput_document::{Block, Cell, Column, Fact, Formats, Lines, Section, Table};
 
 /// Columns of names and numbers in tables.
@@ -43,22 +43,23 @@ const LEVELS: [(&str, &str, f64); 6] = [
 
 /// Everything that the server says; nothing if it says nothing. A terminal shows what happened
 /// first, a browser what both sides count.
-pub(super) fn section(summary: &Summary) -> Section {
-    let section = Section::named("server", "Server", "Server against client");
+pub(super) fn server_section(summary: &Summary) -> Section {
+    let section = Section::with_name("server", "Server", "Server against client");
     let Some(server) = &summary.server else { return section };
-    let (levels, both) = (levels(server), server.against_client.as_ref().and_then(both));
+    let (levels, both) =
+        (levels_block(server), server.against_client.as_ref().and_then(client_server_block));
     let by_queue = server.ttft_by_queue.as_ref().filter(|found| !found.bands.is_empty());
     let mut work = Vec::new();
     work.extend(server.queue.as_ref().map(|queue| {
         let is_growing = summary.saturation.as_ref().is_some_and(|found| found.over_saturated);
         Fact::new("Queue", queue_text(queue, is_growing))
     }));
-    let shares = shares(server);
+    let shares = work_lines(server);
     if !shares.is_empty() {
         work.push(Fact::new("Work", shares.join("; ")));
     }
     work.extend(server.scaling.as_ref().map(scaling::fact));
-    let (endpoints, marks) = (endpoints(&server.endpoints), marks(&server.marks));
+    let (endpoints, marks) = (endpoint_facts(&server.endpoints), mark_facts(&server.marks));
     let facts = [endpoints.clone(), work.clone(), marks.clone()].concat();
 
     let mut section = section.with_on(TEXT, Block::Facts(endpoints));
@@ -66,7 +67,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     if let Some(levels) = &levels {
         section = gap(section).with_on(TEXT, levels.clone());
     }
-    if let Some([lines, span]) = over_time(&server.timeline) {
+    if let Some([lines, span]) = timeline_blocks(&server.timeline) {
         section = gap(section).with_on(TEXT, lines).with_on(TEXT, span);
     }
     section = section.with_on(TEXT, Block::Facts(work));
@@ -78,7 +79,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         section = gap(section)
             .with_on(Formats::LONG, table)
             .with_some(TEXT, outside)
-            .with_on(HTML, Block::remark(OUTSIDE));
+            .with_on(HTML, Block::remark_note(OUTSIDE));
     }
     section = section.with_some(HTML, levels);
     if let Some(by_queue) = by_queue {
@@ -86,7 +87,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         section = gap(section)
             .with_on(Formats::LONG, ttft_by_queue(by_queue))
             .with_on(TEXT, Block::fact("", source.clone()))
-            .with_on(HTML, Block::remark(source));
+            .with_on(HTML, Block::remark_note(source));
     }
     if !marks.is_empty() {
         section = gap(section).with_on(TEXT, Block::Facts(marks));
@@ -94,7 +95,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     section.with_on(HTML, Block::Facts(facts))
 }
 
-fn endpoints(endpoints: &[EndpointSummary]) -> Vec<Fact> {
+fn endpoint_facts(endpoints: &[EndpointSummary]) -> Vec<Fact> {
     let more = endpoints.len().saturating_sub(MOST_ENDPOINTS);
     let more = (more > 0).then(|| format!("and {more} more pages"));
     let none = endpoints.is_empty().then(|| "no page of metrics was read".to_owned());
@@ -116,7 +117,7 @@ fn endpoint_text(endpoint: &EndpointSummary) -> String {
     let failure = endpoint.last_failure.as_ref().filter(|_| endpoint.failures > 0);
     text.extend(failure.map(|failure| format!(" (the last: {failure})")));
     if endpoint.took_ms.n > 0 {
-        let (mean, max) = (cell(endpoint.took_ms.mean), cell(endpoint.took_ms.max));
+        let (mean, max) = (cell_number(endpoint.took_ms.mean), cell_number(endpoint.took_ms.max));
         text.extend([", ", &mean, " ms each, ", &max, " ms at most"]);
     }
     if endpoint.longest_gap_s > 0.0 {
@@ -140,7 +141,7 @@ fn endpoint_text(endpoint: &EndpointSummary) -> String {
 }
 
 /// Levels that the server tells.
-fn levels(server: &ServerSummary) -> Option<Block> {
+fn levels_block(server: &ServerSummary) -> Option<Block> {
     type LevelFigure = fn(&LevelSummary) -> f64;
     let known = LEVELS.iter();
     let known = known.filter_map(|level| Some((level, server.levels.get(level.0)?)));
@@ -156,14 +157,14 @@ fn levels(server: &ServerSummary) -> Option<Block> {
         .each(
             figures,
             |(head, _)| Column::right(*head, CELL),
-            |((.., unit), level), (_, figure)| cell(figure(level) * unit),
+            |((.., unit), level), (_, figure)| cell_number(figure(level) * unit),
         )
         .table
-        .filled()
+        .into_block()
 }
 
 /// How levels went, in a line each, and over which time.
-fn over_time(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
+fn timeline_blocks(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
     type PointLevel = fn(&TimelinePoint) -> Option<f64>;
     let lines: [(&str, PointLevel, &str); 3] = [
         ("running", |point| point.running, ""),
@@ -178,8 +179,8 @@ fn over_time(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
         if values.len() < 4 || most <= 0.0 || !most.is_finite() {
             continue;
         }
-        let line = spark(&values, first.at_s..last.at_s, most);
-        text.extend([&left(name, 10), &line, " ≤ ", &requests(most), unit, "\n"]);
+        let line = sparkline(&values, first.at_s..last.at_s, most);
+        text.extend([&align_left(name, 10), &line, " ≤ ", &request_count_text(most), unit, "\n"]);
     }
     let span = format!("{:.0} s to {:.0} s since the first instant", first.at_s, last.at_s);
     let title = String::new();
@@ -190,7 +191,7 @@ fn over_time(timeline: &[TimelinePoint]) -> Option<[Block; 2]> {
 }
 
 /// The highest level of each part of the time, from nothing to `most`.
-fn spark(values: &[(f64, f64)], span: Range<f64>, most: f64) -> String {
+fn sparkline(values: &[(f64, f64)], span: Range<f64>, most: f64) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let columns = SPARK.min(values.len());
     let mut highest: Vec<Option<f64>> = vec![None; columns];
@@ -217,7 +218,7 @@ fn spark(values: &[(f64, f64)], span: Range<f64>, most: f64) -> String {
 }
 
 /// Requests: whole ones without a fraction.
-fn requests(value: f64) -> String {
+fn request_count_text(value: f64) -> String {
     if value.fract() == 0.0 && value >= 0.0 { count(value as u64) } else { amount(value) }
 }
 
@@ -228,7 +229,7 @@ fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
     let mut parts = vec![format!(
         "{} waiting at most, {:.1} s after the first instant; some were waiting in {} of the \
          scrapes",
-        requests(queue.waiting_max),
+        request_count_text(queue.waiting_max),
         queue.waiting_max_at_s,
         percent(queue.waiting_share)
     )];
@@ -236,13 +237,14 @@ fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
         let share = queue.at_limit_share.map_or(String::new(), |share| {
             format!(", which it reached in {} of the scrapes", percent(share))
         });
-        parts.push(format!("the batch seems to be limited to {}{share}", requests(limit)));
+        parts
+            .push(format!("the batch seems to be limited to {}{share}", request_count_text(limit)));
     }
     if let Some(wait) = queue.wait_mean_ms {
         let share = queue
             .wait_share_of_ttft
             .map_or(String::new(), |share| format!(", {} of its TTFT", percent(share)));
-        let wait = cell(wait);
+        let wait = cell_number(wait);
         // Of those that still wait the server has counted nothing yet.
         parts.push(if is_growing {
             format!(
@@ -259,7 +261,7 @@ fn queue_text(queue: &QueueSummary, is_growing: bool) -> String {
 }
 
 /// What the server's work was like.
-fn shares(server: &ServerSummary) -> Vec<String> {
+fn work_lines(server: &ServerSummary) -> Vec<String> {
     let total = |name: &str| server.counters.get(name).map(|counter| counter.total);
     let mean = |name: &str| server.levels.get(name).map(|level| level.mean);
     let share = |counted: Option<f64>, level: &str, what: &str| match (counted, mean(level)) {
@@ -294,7 +296,7 @@ const OUTSIDE: &str = "times are from the send; the difference is outside what t
     counts: network, gateway, reading and tokenizing the prompt";
 
 /// What both count: by the client, by the server, the difference, and its share.
-fn both(both: &AgainstClient) -> Option<Block> {
+fn client_server_block(both: &AgainstClient) -> Option<Block> {
     let rows = [
         ("output tokens", both.output_tokens),
         ("prompt tokens", both.prompt_tokens),
@@ -305,7 +307,7 @@ fn both(both: &AgainstClient) -> Option<Block> {
     let known = rows.into_iter().filter_map(|(name, pair)| Some((name, pair?)));
     let value = |name: &str, value: f64| match name {
         "output tokens" | "prompt tokens" => count(value.max(0.0).round() as u64),
-        _ => cell(value),
+        _ => cell_number(value),
     };
     Table::from_subjects("", "Counted by both", known)
         .with(Column::left("", NAME).short("counted by both"), |(name, _)| *name)
@@ -319,7 +321,7 @@ fn both(both: &AgainstClient) -> Option<Block> {
             both.share.map_or(String::new(), |share| format!("{:+.2} %", share * 100.0))
         })
         .table
-        .filled()
+        .into_block()
 }
 
 /// Queues of some length, requests that found them, and their TTFT.
@@ -332,8 +334,8 @@ fn ttft_by_queue(by_queue: &TtftByQueue) -> Block {
             format!("{range} waiting")
         })
         .right("n", CELL, |band| count(band.n))
-        .right("p50", CELL, |band| Cell::number(band.ttft_p50_ms, cell))
-        .right("p99", CELL, |band| Cell::number(band.ttft_p99_ms, cell))
+        .right("p50", CELL, |band| Cell::number(band.ttft_p50_ms, cell_number))
+        .right("p99", CELL, |band| Cell::number(band.ttft_p99_ms, cell_number))
         .table;
     Block::Table(table)
 }
@@ -354,15 +356,15 @@ fn queue_source(by_queue: &TtftByQueue) -> String {
 }
 
 /// What a page has room for first. A queue comes and goes; the others do not.
-fn weight(mark: &Mark) -> usize {
+fn mark_weight(mark: &Mark) -> usize {
     const ORDER: [&str; 5] = ["restart", "no_answer", "preemptions", "kv_pressure", "rejections"];
     let known = ORDER.iter().position(|kind| *kind == mark.kind);
     known.unwrap_or(ORDER.len() + usize::from(mark.kind == "queue"))
 }
 
-fn marks(marks: &[Mark]) -> Vec<Fact> {
+fn mark_facts(marks: &[Mark]) -> Vec<Fact> {
     let mut shown: Vec<&Mark> = marks.iter().collect();
-    shown.sort_by(|a, b| weight(a).cmp(&weight(b)).then(b.value.total_cmp(&a.value)));
+    shown.sort_by(|a, b| mark_weight(a).cmp(&mark_weight(b)).then(b.value.total_cmp(&a.value)));
     shown.truncate(MOST_MARKS);
     shown.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
     let more = marks.len().saturating_sub(MOST_MARKS);
@@ -372,7 +374,7 @@ fn marks(marks: &[Mark]) -> Vec<Fact> {
 
 fn mark_text(mark: &Mark) -> String {
     let Mark { kind, start_s, end_s, value } = mark;
-    let n = requests(value.max(0.0));
+    let n = request_count_text(value.max(0.0));
     let (times, were) = if *value == 1.0 { ("time", "was") } else { ("times", "were") };
     let several = if *value == 1.0 { "request" } else { "requests" };
     let what = match kind.as_str() {
@@ -408,7 +410,7 @@ const FACTS: [(&str, &str); 13] = [
 pub(super) const HARDWARE: [&str; 5] = ["gpu", "gpu_type", "gpu_name", "hardware", "accelerator"];
 
 /// What is known of the system, by its own word and by the user's.
-pub(super) fn system(run: &RunFacts) -> Vec<Fact> {
+pub(super) fn system_facts(run: &RunFacts) -> Vec<Fact> {
     let system = &run.system;
     let found = |name: &str| system.found.get(name).cloned();
     let engine = match (found("engine"), found("engine_version")) {

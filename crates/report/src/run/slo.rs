@@ -3,10 +3,10 @@
 use goodput_model::Verdict;
 use goodput_stats::{FluiditySummary, SloMisses, SloState, SloSummary, SloTermSummary, Summary};
 
-use super::facts::throughput;
+use super::facts::throughput_text;
 use super::{HTML, MARKDOWN, is_void};
 use goodput_document::markup::Html;
-use goodput_document::number::{amount, cell, count, known, percent};
+use goodput_document::number::{amount, cell_number, count, known_or_dash, percent};
 use goodput_document::{
     Block, Cell, Column, Fact, Fault, Section, Suite, Table, TableStyle, TestCase, Tone,
 };
@@ -15,19 +15,20 @@ use goodput_document::{
 const ALIKE: &str = "; neighbors are alike: a run this short cannot show it";
 
 /// The SLO term by term, goodput with what could flatter it, and fluidity.
-pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
+pub(super) fn slo_facts(summary: &Summary) -> Vec<Fact> {
     let Some(slo) = &summary.slo else { return Vec::new() };
-    let state = state(summary, slo).to_owned();
-    let mut all = Fact::several("SLO", std::iter::once(state).chain(slo.terms.iter().map(line)));
+    let state = state_text(summary, slo).to_owned();
+    let mut all =
+        Fact::several("SLO", std::iter::once(state).chain(slo.terms.iter().map(term_line)));
     all.extend(more_facts(slo));
     all
 }
 
 /// Its state, its terms, and goodput, a line each.
-pub(super) fn in_lines(summary: &Summary) -> Vec<Fact> {
+pub(super) fn slo_lines(summary: &Summary) -> Vec<Fact> {
     let goodput = |fact: &Fact| fact.label == "Goodput";
     let is_first = |fact: &Fact| fact.label == "SLO" || fact.label.is_empty();
-    let mut all = facts(summary);
+    let mut all = slo_facts(summary);
     let place = all.iter().position(goodput).unwrap_or(all.len());
     all.truncate(place + 1);
     all.retain(|fact| goodput(fact) || is_first(fact));
@@ -35,30 +36,30 @@ pub(super) fn in_lines(summary: &Summary) -> Vec<Fact> {
 }
 
 /// The terms, and what could flatter them, above everything else that is measured.
-pub(super) fn in_short(summary: &Summary) -> Section {
-    let Some(slo) = &summary.slo else { return Section::bare() };
-    Section::bare()
-        .with_on(MARKDOWN, Block::Table(terms(slo, is_void(summary))))
-        .with_on(MARKDOWN, Block::note(misses(slo)))
+pub(super) fn short_slo_section(summary: &Summary) -> Section {
+    let Some(slo) = &summary.slo else { return Section::untitled() };
+    Section::untitled()
+        .with_on(MARKDOWN, Block::Table(terms_table(slo, is_void(summary))))
+        .with_on(MARKDOWN, Block::note(misses_text(slo)))
 }
 
-pub(super) fn section(summary: &Summary) -> Section {
-    let section = Section::named("slo", "SLO", "SLO, term by term");
+pub(super) fn slo_section(summary: &Summary) -> Section {
+    let section = Section::with_name("slo", "SLO", "SLO, term by term");
     let Some(slo) = &summary.slo else { return section };
     let head = Html::from_fn(|html| {
         html.element("p", &[], |html| {
-            html.leaf("strong", &[], state(summary, slo)).text(": ");
-            html.leaf("code", &[], &slo.slo);
+            html.text_element("strong", &[], state_text(summary, slo)).text(": ");
+            html.text_element("code", &[], &slo.slo);
         });
     });
     section
         .with_on(HTML, Block::Widget(head))
-        .with_on(HTML, Block::Table(terms(slo, is_void(summary))))
+        .with_on(HTML, Block::Table(terms_table(slo, is_void(summary))))
         .with_on(HTML, Block::Facts(more_facts(slo)))
 }
 
 /// What was promised, and what came of it.
-fn terms(slo: &SloSummary, is_void: bool) -> Table {
+fn terms_table(slo: &SloSummary, is_void: bool) -> Table {
     let outcome = |state: SloState, vacuous: u64| {
         let tone = match state {
             // A void result has no good news.
@@ -78,7 +79,7 @@ fn terms(slo: &SloSummary, is_void: bool) -> Table {
         |share: Option<f64>, low, high| Cell::number(share, |of| with_range(of, low, high));
     let mut table = Table::from_subjects("SLO", "Terms", &slo.terms)
         .left("term", 0, |term| term.term.clone())
-        .right("measured", 0, |term| figure(term))
+        .right("measured", 0, |term| term_figure(term))
         .with(Column::right("requests within", 0).on(HTML), |term| {
             inside(term.attainment, term.attainment_low, term.attainment_high)
         })
@@ -86,7 +87,7 @@ fn terms(slo: &SloSummary, is_void: bool) -> Table {
         .table;
     table.rows.push(vec![
         "all together".into(),
-        goodput(slo).into(),
+        goodput_text(slo).into(),
         inside(slo.attainment, slo.attainment_low, slo.attainment_high),
         outcome(slo.attainment_state, 0),
     ]);
@@ -94,7 +95,7 @@ fn terms(slo: &SloSummary, is_void: bool) -> Table {
 }
 
 /// What came of it all.
-pub(super) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
+pub(super) fn state_text(summary: &Summary, slo: &SloSummary) -> &'static str {
     match slo.state {
         // A void result has no good news.
         SloState::Met if summary.verdict == Verdict::Void => {
@@ -105,7 +106,7 @@ pub(super) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
         SloState::Undecided if summary.requests.is_partly_whole() => {
             "UNDECIDED: answers came whole, so the times of their tokens are unknown"
         }
-        SloState::Undecided if is_alike(slo) => {
+        SloState::Undecided if is_bounded_one_side(slo) => {
             "UNDECIDED; neighbors are alike: a run this short cannot show it"
         }
         SloState::Undecided => "UNDECIDED: too little was measured to tell",
@@ -114,7 +115,7 @@ pub(super) fn state(summary: &Summary, slo: &SloSummary) -> &'static str {
 }
 
 /// Whether what is undecided has only one end that is sure: its requests depend on each other.
-pub(super) fn is_alike(slo: &SloSummary) -> bool {
+pub(super) fn is_bounded_one_side(slo: &SloSummary) -> bool {
     let is_one = |low: Option<f64>, high: Option<f64>| low.is_some() != high.is_some();
     let undecided = |state: SloState| state == SloState::Undecided;
     // Of a figure an end may also lie beyond the time limit; that of a share does not.
@@ -125,12 +126,12 @@ pub(super) fn is_alike(slo: &SloSummary) -> bool {
 
 /// Goodput, fluidity, and how TTFT grows with the prompt.
 fn more_facts(slo: &SloSummary) -> Vec<Fact> {
-    let mut all = vec![Fact::new("Goodput", goodput(slo)), Fact::new("", misses(slo))];
-    all.extend(slo.fluidity.as_ref().map(|found| Fact::new("Fluidity", fluency(found))));
+    let mut all = vec![Fact::new("Goodput", goodput_text(slo)), Fact::new("", misses_text(slo))];
+    all.extend(slo.fluidity.as_ref().map(|found| Fact::new("Fluidity", fluidity_text(found))));
     all.extend(slo.ttft_fit.as_ref().map(|fit| {
         let text = format!(
             "{} ms + {:.4} ms per prompt token (median line of {} requests)",
-            cell(fit.a_ms),
+            cell_number(fit.a_ms),
             fit.b_ms_per_token,
             count(fit.n)
         );
@@ -139,7 +140,7 @@ fn more_facts(slo: &SloSummary) -> Vec<Fact> {
     all
 }
 
-fn line(term: &SloTermSummary) -> String {
+fn term_line(term: &SloTermSummary) -> String {
     let state = match term.state {
         SloState::Reported => String::new(),
         state => format!(", {}", state.name()),
@@ -148,32 +149,32 @@ fn line(term: &SloTermSummary) -> String {
         0 => String::new(),
         n => format!(" (does not apply to {} answers)", count(n)),
     };
-    format!("{}: {}{state}{vacuous}", term.term, figure(term))
+    format!("{}: {}{state}{vacuous}", term.term, term_figure(term))
 }
 
 /// What was measured of a term.
-fn figure(term: &SloTermSummary) -> String {
+fn term_figure(term: &SloTermSummary) -> String {
     let unit = match term.unit.as_str() {
         "" => String::new(),
         unit => format!(" {unit}"),
     };
     match (term.kind.as_str(), term.value) {
-        ("request", _) => format!("{} of requests", share(term)),
+        ("request", _) => format!("{} of requests", share_text(term)),
         (_, None) => "no figure".to_owned(),
-        ("run", Some(value)) => format!("{}{unit}", cell(value)),
+        ("run", Some(value)) => format!("{}{unit}", cell_number(value)),
         (_, Some(value)) => {
             let of_prompt =
                 if term.term.contains("/token") { " less the prompt's share" } else { "" };
             let range = match (term.low, term.high) {
                 (None, None) => " (no interval)".to_owned(),
-                (low, high) => format!(" ({})", range(low, high, cell)),
+                (low, high) => format!(" ({})", range_text(low, high, cell_number)),
             };
-            format!("{}{unit}{of_prompt}{range}", cell(value))
+            format!("{}{unit}{of_prompt}{range}", cell_number(value))
         }
     }
 }
 
-fn share(term: &SloTermSummary) -> String {
+fn share_text(term: &SloTermSummary) -> String {
     let share = |share| with_range(share, term.attainment_low, term.attainment_high);
     term.attainment.map_or("–".to_owned(), share)
 }
@@ -181,12 +182,16 @@ fn share(term: &SloTermSummary) -> String {
 fn with_range(share: f64, low: Option<f64>, high: Option<f64>) -> String {
     match (low, high) {
         (None, None) => percent(share),
-        (low, high) => format!("{} ({})", percent(share), range(low, high, percent)),
+        (low, high) => format!("{} ({})", percent(share), range_text(low, high, percent)),
     }
 }
 
 /// An interval, or the one end of it that is sure.
-pub(super) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> String) -> String {
+pub(super) fn range_text(
+    low: Option<f64>,
+    high: Option<f64>,
+    text: impl Fn(f64) -> String,
+) -> String {
     match (low, high) {
         (Some(low), Some(high)) => format!("{}–{}", text(low), text(high)),
         (Some(low), None) => format!("≥ {}", text(low)),
@@ -195,19 +200,19 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, text: impl Fn(f64) -> S
     }
 }
 
-pub(super) fn goodput(slo: &SloSummary) -> String {
-    let rate = |value: Option<f64>| known(value, amount);
+pub(super) fn goodput_text(slo: &SloSummary) -> String {
+    let rate = |value: Option<f64>| known_or_dash(value, amount);
     let ends = match (slo.goodput_rps_low, slo.goodput_rps_high) {
         (None, None) => String::new(),
-        (low, high) => format!(" ({})", range(low, high, amount)),
+        (low, high) => format!(" ({})", range_text(low, high, amount)),
     };
     let target = match slo.target {
         None => String::new(),
         Some(target) => {
             let share = match (slo.attainment_low, slo.attainment_high) {
                 (None, Some(_)) | (Some(_), None) => {
-                    let end = range(slo.attainment_low, slo.attainment_high, percent);
-                    let why = if is_alike(slo) { ALIKE } else { "" };
+                    let end = range_text(slo.attainment_low, slo.attainment_high, percent);
+                    let why = if is_bounded_one_side(slo) { ALIKE } else { "" };
                     format!(" (attainment {end}{why})")
                 }
                 _ => String::new(),
@@ -223,14 +228,14 @@ pub(super) fn goodput(slo: &SloSummary) -> String {
     format!(
         "{} req/s{ends}, {} of {} requests{judged}{target}; {} output tok/s",
         rate(slo.goodput_rps),
-        known(slo.attainment, percent),
+        known_or_dash(slo.attainment, percent),
         count(slo.scheduled.saturating_sub(slo.undetermined)),
         rate(slo.goodput_output_tps)
     )
 }
 
 /// What could flatter goodput, and what is missing from it.
-fn misses(slo: &SloSummary) -> String {
+fn misses_text(slo: &SloSummary) -> String {
     let SloMisses { failed, timed_out, empty, truncated, limits } = slo.misses;
     let all = [
         (failed, "failed"),
@@ -245,18 +250,18 @@ fn misses(slo: &SloSummary) -> String {
         .map(|(n, what)| format!("{} {what}", count(*n)))
         .collect();
     let missed = if missed.is_empty() { "none".to_owned() } else { missed.join(", ") };
-    let failed = known(slo.failed_share, percent);
-    let gap = slo
-        .max_gap_p99_ms
-        .map_or(String::new(), |gap| format!("; largest gap of a request p99 {} ms", cell(gap)));
-    let spoilt = match slo.undetermined {
+    let failed = known_or_dash(slo.failed_share, percent);
+    let gap = slo.max_gap_p99_ms.map_or(String::new(), |gap| {
+        format!("; largest gap of a request p99 {} ms", cell_number(gap))
+    });
+    let spoiled = match slo.undetermined {
         0 => String::new(),
         n => format!("; {} that the client distorted count neither way", count(n)),
     };
-    format!("misses: {missed}; {failed} failed{gap}{spoilt}")
+    format!("misses: {missed}; {failed} failed{gap}{spoiled}")
 }
 
-fn fluency(fluidity: &FluiditySummary) -> String {
+fn fluidity_text(fluidity: &FluiditySummary) -> String {
     let FluiditySummary { p1, p10, p50, .. } = fluidity;
     let rate = match fluidity.fluid_token_rate {
         Some(rate) if rate > 0.0 => format!("fluid token rate {} tok/s", amount(rate)),
@@ -273,7 +278,7 @@ fn fluency(fluidity: &FluiditySummary) -> String {
 }
 
 /// The test cases of a run.
-pub(super) fn suite(summary: &Summary) -> Suite {
+pub(super) fn slo_suite(summary: &Summary) -> Suite {
     let run = &summary.run;
     let mut suite = Suite {
         name: format!("{} on {}", run.workload, run.target),
@@ -286,14 +291,16 @@ pub(super) fn suite(summary: &Summary) -> Suite {
             ("model", run.model.clone()),
             ("seed", run.seed.to_string()),
         ],
-        cases: summary.slo.as_ref().map(cases).unwrap_or_default(),
+        cases: summary.slo.as_ref().map(slo_cases).unwrap_or_default(),
         said: match &summary.slo {
-            Some(promise) => format!("{}; goodput {}", state(summary, promise), goodput(promise)),
-            None => throughput(summary),
+            Some(promise) => {
+                format!("{}; goodput {}", state_text(summary, promise), goodput_text(promise))
+            }
+            None => throughput_text(summary),
         },
     };
     if is_void(summary) {
-        suite.void("verdict", &summary.caveats);
+        suite.mark_void("verdict", &summary.caveats);
     } else if suite.cases.is_empty() {
         // A file without a case would say nothing.
         let text = format!("{}; no SLO was given", summary.verdict.name());
@@ -302,21 +309,25 @@ pub(super) fn suite(summary: &Summary) -> Suite {
     suite
 }
 
-fn cases(promise: &SloSummary) -> Vec<TestCase> {
+fn slo_cases(promise: &SloSummary) -> Vec<TestCase> {
     let one = |(place, term): (usize, &SloTermSummary)| {
         // Cases of one name are one case to a CI.
         let twin = promise.terms.iter().take(place).any(|other| other.term == term.term);
         let name = if twin { format!("{} ({})", term.term, place + 1) } else { term.term.clone() };
-        TestCase::new(name, format!("{}: {}", term.term, figure(term)), fault(term.state))
+        TestCase::new(name, format!("{}: {}", term.term, term_figure(term)), slo_fault(term.state))
     };
     let mut all: Vec<TestCase> = promise.terms.iter().enumerate().map(one).collect();
     if promise.target.is_some() {
-        all.push(TestCase::new("attainment", goodput(promise), fault(promise.attainment_state)));
+        all.push(TestCase::new(
+            "attainment",
+            goodput_text(promise),
+            slo_fault(promise.attainment_state),
+        ));
     }
     all
 }
 
-fn fault(state: SloState) -> Option<Fault> {
+fn slo_fault(state: SloState) -> Option<Fault> {
     match state {
         // What was only asked to be reported cannot fail.
         SloState::Met | SloState::Reported => None,

@@ -5,7 +5,7 @@ use goodput_stats::{Summary, Waterfall, WaterfallBand};
 
 use super::HTML;
 use goodput_document::markup::Html;
-use goodput_document::number::{cell, count};
+use goodput_document::number::{cell_number, count};
 use goodput_document::render::pieces;
 use goodput_document::svg::Stack;
 use goodput_document::{Block, Column, Formats, Section, Table};
@@ -20,22 +20,29 @@ struct FirstTokenStep {
     is_usual: bool,
 }
 
-const fn step(name: &'static str, heading: &'static str, words: &'static str) -> FirstTokenStep {
+const fn first_token_step(
+    name: &'static str,
+    heading: &'static str,
+    words: &'static str,
+) -> FirstTokenStep {
     FirstTokenStep { name, heading, words, is_usual: true }
 }
 
 const STEPS: [FirstTokenStep; 10] = [
-    FirstTokenStep { is_usual: false, ..step("held", "held", "held by the cap") },
-    step("slip", "slip", "client late"),
-    FirstTokenStep { is_usual: false, ..step("blocked", "pool", "waiting for a connection") },
+    FirstTokenStep { is_usual: false, ..first_token_step("held", "held", "held by the cap") },
+    first_token_step("slip", "slip", "client late"),
+    FirstTokenStep {
+        is_usual: false,
+        ..first_token_step("blocked", "pool", "waiting for a connection")
+    },
     // No run has it: names are resolved once, before the run, which `name_lookup` tells.
-    FirstTokenStep { is_usual: false, ..step("dns", "dns", "name lookup") },
-    step("connect", "conn", "connecting"),
-    step("tls", "tls", "TLS"),
-    step("send", "send", "sending"),
-    step("wait", "wait", "waiting for the answer"),
-    step("header_to_byte", "→byte", "headers to first byte"),
-    step("byte_to_token", "→token", "first byte to token"),
+    FirstTokenStep { is_usual: false, ..first_token_step("dns", "dns", "name lookup") },
+    first_token_step("connect", "conn", "connecting"),
+    first_token_step("tls", "tls", "TLS"),
+    first_token_step("send", "send", "sending"),
+    first_token_step("wait", "wait", "waiting for the answer"),
+    first_token_step("header_to_byte", "→byte", "headers to first byte"),
+    first_token_step("byte_to_token", "→token", "first byte to token"),
 ];
 
 fn step_ms(band: &WaterfallBand, name: &str) -> f64 {
@@ -43,7 +50,7 @@ fn step_ms(band: &WaterfallBand, name: &str) -> f64 {
 }
 
 /// The steps that are shown.
-fn steps(waterfall: &Waterfall) -> Vec<&'static FirstTokenStep> {
+fn shown_steps(waterfall: &Waterfall) -> Vec<&'static FirstTokenStep> {
     let is_some = |name: &str| {
         [&waterfall.median, &waterfall.slowest].iter().any(|band| step_ms(band, name) > 0.0)
     };
@@ -51,24 +58,25 @@ fn steps(waterfall: &Waterfall) -> Vec<&'static FirstTokenStep> {
 }
 
 /// The requests that a waterfall is of.
-fn bands(waterfall: &Waterfall) -> [(&'static str, &WaterfallBand); 2] {
+fn waterfall_bands(waterfall: &Waterfall) -> [(&'static str, &WaterfallBand); 2] {
     [("middle tenth", &waterfall.median), ("slowest 1 %", &waterfall.slowest)]
 }
 
-pub(super) fn section(summary: &Summary) -> Section {
-    let section = Section::named("steps", "Steps", "TTFT by step");
+pub(super) fn waterfall_section(summary: &Summary) -> Section {
+    let section = Section::with_name("steps", "Steps", "TTFT by step");
     let Some(waterfall) = &summary.waterfall else { return section };
     let lookup = summary.run.lookup.as_ref().map(name_lookup);
-    let drawn = stack(summary).map(|stack| Html::from_fn(|html| pieces::stack(html, &stack)));
+    let drawn = waterfall_stack(summary)
+        .map(|stack| Html::from_fn(|html| pieces::write_stack(html, &stack)));
     let caption = "TTFT by step: means over the same requests, so that they add up";
-    let table = Table::from_subjects("TTFT by step", caption, bands(waterfall))
+    let table = Table::from_subjects("TTFT by step", caption, waterfall_bands(waterfall))
         .with(Column::left("ms", 16).short("TTFT by step, ms"), |(label, _)| *label)
         .each(
-            steps(waterfall),
+            shown_steps(waterfall),
             |step| Column::right(step.heading, 7),
-            |(_, band), step| cell(step_ms(band, step.name)),
+            |(_, band), step| cell_number(step_ms(band, step.name)),
         )
-        .right("= TTFT", 8, |(_, band)| cell(band.ttft_ms))
+        .right("= TTFT", 8, |(_, band)| cell_number(band.ttft_ms))
         .with(Column::right("requests", 0).on(HTML), |(_, band)| count(band.n))
         .table;
     let remark = "The middle tenth are the requests around the median. TTFT counts from the \
@@ -77,7 +85,7 @@ pub(super) fn section(summary: &Summary) -> Section {
         .with_some(HTML, drawn.map(Block::Widget))
         .with_on(Formats::LONG, Block::Table(table))
         .with_some(Formats::LONG, lookup.map(|text| Block::fact("Name lookup", text)))
-        .with_on(HTML, Block::remark(remark))
+        .with_on(HTML, Block::remark_note(remark))
 }
 
 /// What it took to find the target's addresses.
@@ -85,7 +93,7 @@ fn name_lookup(lookup: &NameLookup) -> String {
     match lookup.ms {
         Some(ms) => format!(
             "{} ms once, before the first request, for {} address{}; no TTFT contains it",
-            cell(ms),
+            cell_number(ms),
             count(lookup.addresses),
             if lookup.addresses == 1 { "" } else { "es" }
         ),
@@ -93,23 +101,23 @@ fn name_lookup(lookup: &NameLookup) -> String {
     }
 }
 
-pub(super) fn stack(summary: &Summary) -> Option<Stack> {
+pub(super) fn waterfall_stack(summary: &Summary) -> Option<Stack> {
     let waterfall = summary.waterfall.as_ref()?;
-    let shown = steps(waterfall);
+    let shown = shown_steps(waterfall);
     let word =
         |name: &str| STEPS.iter().find(|step| step.name == name).map_or("", |step| step.words);
-    let bars = bands(waterfall).map(|(label, band)| {
+    let bars = waterfall_bands(waterfall).map(|(label, band)| {
         let parts = shown.iter().map(|step| step_ms(band, step.name)).collect();
-        (format!("{label}: {} ms", cell(band.ttft_ms)), parts)
+        (format!("{label}: {} ms", cell_number(band.ttft_ms)), parts)
     });
-    let largest = bands(waterfall).map(|(label, band)| {
+    let largest = waterfall_bands(waterfall).map(|(label, band)| {
         let part = band.parts.iter().max_by(|a, b| a.ms.total_cmp(&b.ms));
         part.map_or(String::new(), |part| {
             format!(
                 "{label}: {} takes {} of {} ms.",
                 word(&part.name),
-                cell(part.ms),
-                cell(band.ttft_ms)
+                cell_number(part.ms),
+                cell_number(band.ttft_ms)
             )
         })
     });

@@ -2,34 +2,34 @@
 
 use goodput_stats::{Timeline, TimelinePoint};
 
-use super::{HTML, outside};
+use super::{HTML, outside_window_rules};
 use crate::view::RunView;
-use goodput_document::number::{amount, cell, count};
+use goodput_document::number::{amount, cell_number, count};
 use goodput_document::svg::{Chart, ChartSeries, Dot, Rule, Shape};
 use goodput_document::{Block, Section};
 
 const TIME: &str = "s since the first instant";
 
-pub(super) fn section(view: &RunView<'_>) -> Section {
-    let charts = charts(view);
+pub(super) fn timeline_section(view: &RunView<'_>) -> Section {
+    let charts = timeline_charts(view);
     let is_shaded = charts.iter().any(|chart| !chart.rules.is_empty());
-    let remark = Block::remark("Shaded parts lie outside the measured window.");
-    Section::named("timeline", "Timeline", "The run over time")
+    let remark = Block::remark_note("Shaded parts lie outside the measured window.");
+    Section::with_name("timeline", "Timeline", "The run over time")
         .with_some(HTML, is_shaded.then_some(remark))
         .with_on(HTML, Block::Charts(charts))
 }
 
-pub(super) fn charts(view: &RunView<'_>) -> Vec<Chart> {
+pub(super) fn timeline_charts(view: &RunView<'_>) -> Vec<Chart> {
     let look = TimelineCharts::new(view);
     let all = [
-        look.in_flight(),
-        look.tokens(),
-        look.flow(),
-        look.ttft(),
-        look.errors(),
-        look.kv_cache(),
-        look.gpu_busy(),
-        look.gpu_power(),
+        look.in_flight_chart(),
+        look.tokens_chart(),
+        look.flow_chart(),
+        look.ttft_chart(),
+        look.errors_chart(),
+        look.kv_cache_chart(),
+        look.gpu_busy_chart(),
+        look.gpu_power_chart(),
     ];
     all.into_iter().filter(|chart| !chart.is_empty()).collect()
 }
@@ -47,11 +47,16 @@ impl<'a> TimelineCharts<'a> {
         let server = view.summary.server.as_ref().map_or(&[][..], |server| &server.timeline);
         let bins = client.in_flight.len().max(client.tokens_per_s.len());
         let end = (bins as f64 * client.bin_s).max(view.summary.window.end_s);
-        Self { client, server, rules: outside(view.summary, end) }
+        Self { client, server, rules: outside_window_rules(view.summary, end) }
     }
 
     /// A line by the client: the middle of each bin.
-    fn line(&self, name: &str, tone: usize, values: impl Iterator<Item = f64>) -> ChartSeries {
+    fn client_series(
+        &self,
+        name: &str,
+        tone: usize,
+        values: impl Iterator<Item = f64>,
+    ) -> ChartSeries {
         let at =
             |(bin, value): (usize, f64)| Dot::new((bin as f64 + 0.5) * self.client.bin_s, value);
         let dots = values.enumerate().map(at).collect();
@@ -59,7 +64,7 @@ impl<'a> TimelineCharts<'a> {
     }
 
     /// A level by the server, look by look; empty if it tells nothing.
-    fn told(
+    fn server_series(
         &self,
         name: &str,
         tone: usize,
@@ -81,56 +86,59 @@ impl<'a> TimelineCharts<'a> {
             let most = shown.clone().max_by(|a, b| a.y.total_cmp(&b.y))?;
             // A line that never changes has no highest place.
             shown.clone().any(|dot| dot.y != most.y).then_some(())?;
-            Some(format!("{} is highest at {:.0} s: {}", series.name, most.x, figure(most.y)))
+            Some(format!("{} is highest at {:.0} s: {}", series.name, most.x, figure_text(most.y)))
         });
         let highest: Vec<_> = highest.collect();
         // A chart without words has no name for a screen reader.
         let level = |series: &ChartSeries| {
-            series.dots.first().map(|dot| format!("{} stays at {}", series.name, figure(dot.y)))
+            series
+                .dots
+                .first()
+                .map(|dot| format!("{} stays at {}", series.name, figure_text(dot.y)))
         };
         let level: Vec<_> = series.iter().filter_map(level).collect();
         let words = if highest.is_empty() { level } else { highest };
         Chart::new(name, title)
-            .says(words.join("; ") + ".")
-            .over(TIME, unit)
-            .series(series.into_iter().filter(|series| !series.dots.is_empty()))
-            .rules(self.rules.clone())
+            .with_caption(words.join("; ") + ".")
+            .with_axes(TIME, unit)
+            .with_series(series.into_iter().filter(|series| !series.dots.is_empty()))
+            .with_rules(self.rules.clone())
     }
 
-    fn in_flight(&self) -> Chart {
+    fn in_flight_chart(&self) -> Chart {
         let in_flight = self.client.in_flight.iter().copied();
         let series = vec![
-            self.line("in flight, by the client", 0, in_flight),
-            steps(self.told("running, by the server", 2, |point| point.running)),
-            steps(self.told("waiting, by the server", 1, |point| point.waiting)),
+            self.client_series("in flight, by the client", 0, in_flight),
+            as_steps(self.server_series("running, by the server", 2, |point| point.running)),
+            as_steps(self.server_series("waiting, by the server", 1, |point| point.waiting)),
         ];
         self.chart("timeline-requests", "Requests in flight", "requests", series)
     }
 
-    fn tokens(&self) -> Chart {
+    fn tokens_chart(&self) -> Chart {
         let rate = self.client.tokens_per_s.iter().copied();
         let series = vec![
-            self.line("by the client", 0, rate),
-            self.told("by the server", 1, |point| point.generation_per_s),
+            self.client_series("by the client", 0, rate),
+            self.server_series("by the server", 1, |point| point.generation_per_s),
         ];
         self.chart("timeline-tokens", "Output tokens per second", "tok/s", series)
     }
 
-    fn flow(&self) -> Chart {
+    fn flow_chart(&self) -> Chart {
         let Timeline { arrivals_per_s, completions_per_s, .. } = self.client;
         let series = vec![
-            self.line("scheduled", 0, arrivals_per_s.iter().copied()),
-            self.line("completed", 1, completions_per_s.iter().copied()),
+            self.client_series("scheduled", 0, arrivals_per_s.iter().copied()),
+            self.client_series("completed", 1, completions_per_s.iter().copied()),
         ];
         self.chart("timeline-flow", "Requests scheduled and completed", "req/s", series)
     }
 
-    fn ttft(&self) -> Chart {
+    fn ttft_chart(&self) -> Chart {
         let values = &self.client.ttft_p50_ms;
         // What is not known leaves a gap.
         let is_known = values.iter().any(Option::is_some);
         let known = values.iter().filter(|_| is_known).map(|value| value.unwrap_or(f64::NAN));
-        let series = vec![self.line("TTFT p50", 0, known)];
+        let series = vec![self.client_series("TTFT p50", 0, known)];
         self.chart(
             "timeline-ttft",
             "TTFT by the instant at which requests were scheduled",
@@ -139,12 +147,12 @@ impl<'a> TimelineCharts<'a> {
         )
     }
 
-    fn errors(&self) -> Chart {
+    fn errors_chart(&self) -> Chart {
         let errors = &self.client.errors;
         let total: u64 = errors.iter().sum();
         let dot = |(bin, n): (usize, &u64)| {
             let at = bin as f64 * self.client.bin_s;
-            Dot::noted(at, *n as f64, format!("{} from {at:.0} s on", count(*n)))
+            Dot::with_note(at, *n as f64, format!("{} from {at:.0} s on", count(*n)))
         };
         let dots =
             if total == 0 { Vec::new() } else { errors.iter().enumerate().map(dot).collect() };
@@ -153,40 +161,41 @@ impl<'a> TimelineCharts<'a> {
         self.chart("timeline-errors", &title, &format!("per {} s", self.client.bin_s), series)
     }
 
-    fn kv_cache(&self) -> Chart {
-        let series =
-            vec![self.told("KV cache", 3, |point| point.kv_usage.map(|share| share * 100.0))];
+    fn kv_cache_chart(&self) -> Chart {
+        let series = vec![
+            self.server_series("KV cache", 3, |point| point.kv_usage.map(|share| share * 100.0)),
+        ];
         self.chart("timeline-kv", "KV cache in use", "%", series)
     }
 
-    fn gpu_busy(&self) -> Chart {
+    fn gpu_busy_chart(&self) -> Chart {
         let busy = self.client.gpu.iter().filter_map(|(at, busy, _)| Some((*at, (*busy)? * 100.0)));
-        let series = vec![looks("utilisation", 4, busy)];
+        let series = vec![sample_series("utilisation", 4, busy)];
         self.chart("timeline-gpu", "GPU utilization, mean of all", "%", series)
     }
 
-    fn gpu_power(&self) -> Chart {
+    fn gpu_power_chart(&self) -> Chart {
         let power: Vec<_> =
             self.client.gpu.iter().filter_map(|(at, _, watts)| Some((*at, (*watts)?))).collect();
         let series = if power.is_empty() {
-            self.told("power", 6, |point| point.power_w)
+            self.server_series("power", 6, |point| point.power_w)
         } else {
-            looks("power", 6, power.into_iter())
+            sample_series("power", 6, power.into_iter())
         };
         self.chart("timeline-power", "Power of all GPUs", "W", vec![series])
     }
 }
 
 /// Requests come and go one by one.
-fn steps(series: ChartSeries) -> ChartSeries {
+fn as_steps(series: ChartSeries) -> ChartSeries {
     ChartSeries { shape: Shape::Steps, ..series }
 }
 
-fn looks(name: &str, tone: usize, values: impl Iterator<Item = (f64, f64)>) -> ChartSeries {
+fn sample_series(name: &str, tone: usize, values: impl Iterator<Item = (f64, f64)>) -> ChartSeries {
     let dots = values.map(|(at, value)| Dot::new(at, value)).collect();
     ChartSeries::new(name, Shape::Line, tone, dots)
 }
 
-fn figure(value: f64) -> String {
-    if value < 100.0 { cell(value) } else { amount(value) }
+fn figure_text(value: f64) -> String {
+    if value < 100.0 { cell_number(value) } else { amount(value) }
 }

@@ -4,33 +4,33 @@ use goodput_stats::{
     CacheRotation, CacheSummary, LengthCheck, RecountSummary, RunFacts, SessionsSummary, Summary,
 };
 
-use super::facts::three;
+use super::facts::three_figures;
 use goodput_document::Fact;
-use goodput_document::number::{amount, count, known, percent};
+use goodput_document::number::{amount, count, known_or_dash, percent};
 
 /// Digits of a hash that people compare.
 const HASH: usize = 12;
 
 /// The workload in one line, with the beginning of its hash.
-pub(crate) fn name(run: &RunFacts) -> String {
+pub(crate) fn workload_name(run: &RunFacts) -> String {
     let hash: String = run.workload_hash.chars().take(HASH).collect();
     let hash = if hash.is_empty() { hash } else { format!(" · hash {hash}") };
     run.workload.clone() + &hash
 }
 
 /// Lengths, cache, replay, constraints, sessions and notes.
-pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
+pub(super) fn workload_facts(summary: &Summary) -> Vec<Fact> {
     let mut all = Vec::new();
-    all.extend(lengths(summary).map(|text| Fact::new("Lengths", text)));
-    all.extend(cache(summary).map(|text| Fact::new("Cache", text)));
+    all.extend(lengths_text(summary).map(|text| Fact::new("Lengths", text)));
+    all.extend(cache_text(summary).map(|text| Fact::new("Cache", text)));
     if let Some(replay) = &summary.replay {
         let text = format!(
             "{} of a trace, {} kept, time × {}; scheduled off by {}; sent off by {}",
-            requests(replay.n),
+            requests_text(replay.n),
             replay.keep,
             replay.time_scale,
-            three(&replay.drift_ms),
-            three(&replay.sent_drift_ms)
+            three_figures(&replay.drift_ms),
+            three_figures(&replay.sent_drift_ms)
         );
         all.push(Fact::new("Replay", text));
     }
@@ -49,11 +49,11 @@ pub(super) fn facts(summary: &Summary) -> Vec<Fact> {
     all
 }
 
-fn requests(n: u64) -> String {
+fn requests_text(n: u64) -> String {
     format!("{} requests", count(n))
 }
 
-fn lengths(summary: &Summary) -> Option<String> {
+fn lengths_text(summary: &Summary) -> Option<String> {
     let side = |name: &str, check: &LengthCheck| {
         let exact = percent(check.exact_share);
         let error = match check.max_error {
@@ -75,7 +75,7 @@ fn lengths(summary: &Summary) -> Option<String> {
     Some(text.join("; "))
 }
 
-fn cache(summary: &Summary) -> Option<String> {
+fn cache_text(summary: &Summary) -> Option<String> {
     let cache = summary.cache.as_ref()?;
     let is_quiet = cache.requested.is_none() && cache.observed.is_none_or(|share| share == 0.0);
     if is_quiet {
@@ -130,13 +130,13 @@ fn sessions_text(sessions: &SessionsSummary) -> String {
     let begun = sessions.arrivals_per_s.map(|rate| format!("{} started per second", amount(rate)));
     let thinking = sessions.thinking_mean.map(|n| format!("{} thinking on average", amount(n)));
     let cut = Some(sessions.cut_requests).filter(|n| *n > 0);
-    let cut = cut.map(|n| format!("{} cut at the end", requests(n)));
+    let cut = cut.map(|n| format!("{} cut at the end", requests_text(n)));
     let parts: Vec<_> = [Some(average), begun, thinking, cut].into_iter().flatten().collect();
     parts.join("; ")
 }
 
 /// Answers in the unit of one tokenizer.
-pub(super) fn recount(summary: &Summary) -> Option<String> {
+pub(super) fn recount_text(summary: &Summary) -> Option<String> {
     let recount = summary.recount.as_ref()?;
     let RecountSummary {
         tokenizer, output_tokens, characters, output_tps, ratio_to_server, ..
@@ -145,7 +145,7 @@ pub(super) fn recount(summary: &Summary) -> Option<String> {
         .map_or(String::new(), |ratio| format!(", {ratio:.3} times what the server counts"));
     Some(format!(
         "{} output tok/s by {tokenizer}: {} tokens in {} characters{ratio}",
-        known(*output_tps, amount),
+        known_or_dash(*output_tps, amount),
         count(*output_tokens),
         count(*characters)
     ))

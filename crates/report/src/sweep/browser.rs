@@ -12,15 +12,17 @@ pub(super) mod users;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use answer::{capitalised, confirmed, promise, sentence, there};
-pub(crate) use load::{dots, over};
+pub(crate) use answer::{
+    answer_sentence, capitalize, confirmed_level_text, slo_text, speeds_at_answer,
+};
+pub(crate) use load::{level_dots, load_axis};
 
 use goodput_campaign::sweep::{Level, PointSummary};
 use goodput_stats::{LoadGrid, SloGrid, SloLimits, StatedAnswer};
 
 use crate::explorer;
-use crate::sweep::{level, on_curve, unit};
-use crate::view::pictures;
+use crate::sweep::{axis_unit, level_text, points_on_curve};
+use crate::view::to_pictures;
 use crate::view::{Picture, PointView, SweepView};
 use goodput_document::Block;
 use goodput_document::markup::Html;
@@ -28,29 +30,29 @@ use goodput_document::svg::Chart;
 
 /// Its charts as files.
 pub fn sweep_charts(view: &SweepView<'_>) -> Vec<Picture> {
-    pictures(&charts(view))
+    to_pictures(&all_charts(view))
 }
 
 /// Every chart, in the order of the page.
-fn charts(view: &SweepView<'_>) -> Vec<Chart> {
+fn all_charts(view: &SweepView<'_>) -> Vec<Chart> {
     let summary = view.summary;
     let parts = [
-        load::latencies(summary),
-        throughput::charts(summary),
-        throughput::percentiles(summary),
-        load::goodputs(summary),
-        distributions::charts(view),
-        users::charts(summary),
+        load::latency_charts(summary),
+        throughput::throughput_charts(summary),
+        throughput::percentile_charts(summary),
+        load::goodput_charts(summary),
+        distributions::distribution_charts(view),
+        users::user_charts(summary),
         crate::sweep::loops::charts(summary),
-        server::charts(view),
+        server::server_charts(view),
     ];
     parts.into_iter().flatten().collect()
 }
 
 /// The explorer, of the points on the curve.
-pub(super) fn explore(view: &SweepView<'_>) -> Option<Block> {
+pub(super) fn explorer_block(view: &SweepView<'_>) -> Option<Block> {
     let summary = view.summary;
-    let mut points = on_curve(&summary.points);
+    let mut points = points_on_curve(&summary.points);
     points.sort_by(|a, b| level_of(a).total_cmp(&level_of(b)));
     // A load under which the queue grows has no latency of its own: its name says so.
     let name = |level: Level, is_lost: bool| {
@@ -64,22 +66,22 @@ pub(super) fn explore(view: &SweepView<'_>) -> Option<Block> {
     };
     let of = |point: &&PointSummary| {
         let label = name(point.point.ask.level, is_lost(point));
-        Some(LoadGrid { level: level_of(point), label, grid: grid(view, point)? })
+        Some(LoadGrid { level: level_of(point), label, grid: grid_of_point(view, point)? })
     };
     let grids: Vec<LoadGrid<'_>> = points.iter().filter_map(of).collect();
     let asked = SloLimits::from_slo(summary.plan.slo.as_ref(), summary.plan.attainment);
     let answer = summary.goodput.as_ref().map(|goodput| StatedAnswer {
         level: goodput.level(),
-        text: answer::told(summary, goodput),
+        text: answer::answer_in_sentence(summary, goodput),
     });
     let inside = Html::from_fn(|html| {
-        explorer::fill(html, &grids, summary.sweep.gpus, asked, answer.as_ref());
+        explorer::write_explorer(html, &grids, summary.sweep.gpus, asked, answer.as_ref());
     });
     (!inside.is_empty()).then_some(Block::Widget(inside))
 }
 
-fn grid<'a>(view: &SweepView<'a>, point: &PointSummary) -> Option<&'a SloGrid> {
-    found(view, point).map(|found| &found.details.slo_grid)
+fn grid_of_point<'a>(view: &SweepView<'a>, point: &PointSummary) -> Option<&'a SloGrid> {
+    view_of_point(view, point).map(|found| &found.details.slo_grid)
 }
 
 fn level_of(point: &PointSummary) -> f64 {
@@ -88,10 +90,13 @@ fn level_of(point: &PointSummary) -> f64 {
 
 /// A level with its unit.
 pub(crate) fn named_level(of: Level) -> String {
-    format!("{} {}", level(of), unit(of.axis()))
+    format!("{} {}", level_text(of), axis_unit(of.axis()))
 }
 
 /// The run of a point, where its folder could be read.
-pub(super) fn found<'a>(view: &SweepView<'a>, point: &PointSummary) -> Option<&'a PointView> {
+pub(super) fn view_of_point<'a>(
+    view: &SweepView<'a>,
+    point: &PointSummary,
+) -> Option<&'a PointView> {
     view.points.iter().find(|view| view.folder == point.folder)
 }

@@ -3,18 +3,20 @@
 use goodput_campaign::sweep::{Goodput, GoodputState, PointStanding, PointSummary, SweepSummary};
 use goodput_model::Verdict;
 
-use super::{answer, level, long_run, purpose, stands, unit};
+use super::{
+    answer_text, axis_unit, level_text, point_standing_text, purpose_text, sustained_text,
+};
 use goodput_document::{Fault, Suite, TestCase};
 
 /// The cases of a sweep, or of one among several configurations.
-pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suite {
+pub(crate) fn sweep_suite(summary: &SweepSummary, configuration: Option<&str>) -> Suite {
     let facts = &summary.sweep;
-    let mut cases = vec![of_answer(summary)];
+    let mut cases = vec![answer_case(summary)];
     cases.extend(summary.sustained.as_ref().map(|run| {
-        let text = long_run(run, summary.plan.axis);
-        TestCase::new("sustained", text, fault(&run.standing))
+        let text = sustained_text(run, summary.plan.axis);
+        TestCase::new("sustained", text, standing_fault(&run.standing))
     }));
-    cases.extend(summary.points.iter().map(|point| of_point(summary, point)));
+    cases.extend(summary.points.iter().map(|point| point_case(summary, point)));
     let class = std::iter::once("sweep".to_owned()).chain(configuration.map(str::to_owned));
     let mut suite = Suite {
         name: configuration
@@ -28,25 +30,25 @@ pub(crate) fn suite(summary: &SweepSummary, configuration: Option<&str>) -> Suit
             ("model", facts.model.clone()),
         ],
         cases,
-        said: answer(summary),
+        said: answer_text(summary),
     };
     if summary.verdict == Verdict::Void {
-        suite.void("verdict", &summary.caveats);
+        suite.mark_void("verdict", &summary.caveats);
     }
     suite
 }
 
-fn of_answer(summary: &SweepSummary) -> TestCase {
+fn answer_case(summary: &SweepSummary) -> TestCase {
     let fault = match summary.goodput.as_ref().map(|goodput| goodput.state) {
         // No SLO was given.
         None | Some(GoodputState::Found | GoodputState::AtLeast | GoodputState::Measured) => None,
         Some(GoodputState::Unreachable) => Some(Fault::Failure("unreachable")),
         Some(GoodputState::Unclear) => Some(Fault::Error("unclear")),
     };
-    TestCase::new("goodput", answer(summary), fault)
+    TestCase::new("goodput", answer_text(summary), fault)
 }
 
-fn fault(standing: &PointStanding) -> Option<Fault> {
+fn standing_fault(standing: &PointStanding) -> Option<Fault> {
     match standing {
         PointStanding::Met => None,
         PointStanding::Missed(_) => Some(Fault::Failure("missed")),
@@ -54,20 +56,20 @@ fn fault(standing: &PointStanding) -> Option<Fault> {
     }
 }
 
-fn of_point(summary: &SweepSummary, point: &PointSummary) -> TestCase {
+fn point_case(summary: &SweepSummary, point: &PointSummary) -> TestCase {
     let ask = &point.point.ask;
     let name = format!(
         "point {} · {} {} · {}",
         ask.number,
-        level(ask.level),
-        unit(ask.level.axis()),
-        purpose(ask.purpose)
+        level_text(ask.level),
+        axis_unit(ask.level.axis()),
+        purpose_text(ask.purpose)
     );
     let goodput = summary.goodput.as_ref();
     let confirmed = goodput.and_then(Goodput::level);
     let is_above = ask.level.axis() == summary.plan.axis
         && confirmed.is_some_and(|confirmed| ask.level.value() > confirmed * (1.0 + 1e-9));
-    let said = stands(point);
+    let said = point_standing_text(point);
     match &point.standing {
         // Nothing was promised.
         PointStanding::Unclear(_) if summary.plan.slo.is_none() && point.point.figures.ok > 0 => {
@@ -78,6 +80,6 @@ fn of_point(summary: &SweepSummary, point: &PointSummary) -> TestCase {
             let how = if is_confirmed { "confirmed" } else { "measured" };
             TestCase::new(name, format!("{said}; above the {how} load, as expected"), None)
         }
-        other => TestCase::new(name, said, fault(other)),
+        other => TestCase::new(name, said, standing_fault(other)),
     }
 }

@@ -1,43 +1,43 @@
 //! What a sweep will do, before it is done.
 
 use goodput_campaign::sweep::{
-    Axis, Effort, PointAsk, Purpose, SweepPlan, SweepRehearsal, rehearse,
+    Axis, Effort, PointAsk, Purpose, SweepPlan, SweepRehearsal, rehearse_sweep,
 };
-use goodput_document::number::{duration, trimmed};
-use goodput_document::render::text::field;
-use goodput_model::plain;
+use goodput_document::number::{duration, trimmed_text};
+use goodput_document::render::text::write_field;
+use goodput_model::escape_control;
 
-use super::{sweep_before, unit};
+use super::{axis_unit, sweep_estimate};
 
 /// Levels, order, points, SLO, search, and time of a sweep, as `--dry-run` prints them.
 pub fn sweep_design(plan: &SweepPlan) -> String {
     let mut page = String::new();
-    let SweepRehearsal { points, estimate } = rehearse(plan);
-    field(&mut page, "Load", &load(plan));
-    field(&mut page, "Order", &order(plan, &points));
-    field(&mut page, "Points", &lengths(plan, &points));
+    let SweepRehearsal { points, estimate } = rehearse_sweep(plan);
+    write_field(&mut page, "Load", &load_text(plan));
+    write_field(&mut page, "Order", &order_text(plan, &points));
+    write_field(&mut page, "Points", &lengths_text(plan, &points));
     if let Some(slo) = &plan.slo {
-        field(&mut page, "SLO", &plain(&slo.to_string()));
+        write_field(&mut page, "SLO", &escape_control(&slo.to_string()));
     }
-    field(&mut page, "Search", &search(plan));
+    write_field(&mut page, "Search", &search_text(plan));
     let time = estimate.map_or_else(
         || "known after the warm-up".to_owned(),
         |estimate| {
             format!(
                 "{}, if an answer takes 1 s and the server keeps up; the warm-up tells more",
-                sweep_before(&estimate)
+                sweep_estimate(&estimate)
             )
         },
     );
-    field(&mut page, "Time", &time);
+    write_field(&mut page, "Time", &time);
     page
 }
 
-fn load(plan: &SweepPlan) -> String {
-    let all: Vec<String> = plan.levels.iter().map(|value| trimmed(*value)).collect();
+fn load_text(plan: &SweepPlan) -> String {
+    let all: Vec<String> = plan.levels.iter().map(|value| trimmed_text(*value)).collect();
     let bounds = [("at least", plan.least), ("at most", plan.most)];
     let bounds = bounds.into_iter().filter_map(|(word, bound)| {
-        bound.map(|bound| format!(", {word} {} {}", trimmed(bound), unit(plan.axis)))
+        bound.map(|bound| format!(", {word} {} {}", trimmed_text(bound), axis_unit(plan.axis)))
     });
     let bounds: String = bounds.collect();
     if all.is_empty() {
@@ -47,12 +47,12 @@ fn load(plan: &SweepPlan) -> String {
         };
         return format!("{what} chosen from what is measured{bounds}");
     }
-    format!("{} {}", all.join(", "), unit(plan.axis))
+    format!("{} {}", all.join(", "), axis_unit(plan.axis))
 }
 
-fn order(plan: &SweepPlan, points: &[PointAsk]) -> String {
+fn order_text(plan: &SweepPlan, points: &[PointAsk]) -> String {
     let one = |ask: &PointAsk| {
-        let at = format!("{} {}", trimmed(ask.level.value()), unit(ask.level.axis()));
+        let at = format!("{} {}", trimmed_text(ask.level.value()), axis_unit(ask.level.axis()));
         match ask.purpose {
             Purpose::WarmUp => format!("warm-up with {at}"),
             Purpose::Anchor => format!("{at} again"),
@@ -67,7 +67,7 @@ fn order(plan: &SweepPlan, points: &[PointAsk]) -> String {
     all.join(", ")
 }
 
-fn lengths(plan: &SweepPlan, points: &[PointAsk]) -> String {
+fn lengths_text(plan: &SweepPlan, points: &[PointAsk]) -> String {
     let longest = points.iter().filter(|ask| ask.purpose != Purpose::WarmUp);
     let longest = longest.map(|ask| ask.seconds).reduce(f64::max);
     let window = match (plan.point_s, longest) {
@@ -76,13 +76,13 @@ fn lengths(plan: &SweepPlan, points: &[PointAsk]) -> String {
         (None, None) => "as long as the SLO needs".to_owned(),
     };
     let before = match plan.burn_in_s {
-        Some(seconds) => format!("{} s of its load", trimmed(seconds)),
+        Some(seconds) => format!("{} s of its load", trimmed_text(seconds)),
         None => "5 x the mean E2E of its load".to_owned(),
     };
-    format!("{window} each, after {before}, with {} s of pause", trimmed(plan.settle_s))
+    format!("{window} each, after {before}, with {} s of pause", trimmed_text(plan.settle_s))
 }
 
-fn search(plan: &SweepPlan) -> String {
+fn search_text(plan: &SweepPlan) -> String {
     let effort = match plan.effort {
         Effort::Quick => "quick",
         Effort::Standard => "standard",

@@ -8,9 +8,9 @@ use goodput_campaign::sweep::{Bounded, Level, PointSpread, PointSummary, Purpose
 use goodput_model::Verdict;
 
 use super::browser::named_level;
-use super::charts::{Latency, small};
-use super::{bare, level, on_curve, pooled};
-use goodput_document::number::{amount, cell};
+use super::charts::{Latency, to_text_plot};
+use super::{level_text, points_on_curve, pool_by_level, without_interval};
+use goodput_document::number::{amount, cell_number};
 use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
 use goodput_document::{Block, Cell, Column, Formats, Section, Table, TextPlot};
 
@@ -19,14 +19,14 @@ const ALIKE: f64 = 0.25;
 
 /// What both loops show; nothing of a sweep with points of one loop alone.
 pub(super) fn section(summary: &SweepSummary) -> Section {
-    let section = Section::named("loops", "Loops", "Open and closed loops");
+    let section = Section::with_name("loops", "Loops", "Open and closed loops");
     let points = LoopPoints::new(summary);
     let Some(says) = points.says() else { return section };
     let pairs = pairs(summary);
     let ttft = points.chart(Latency::Ttft);
     let title = format!("{}, in ms (logarithmic)", ttft.title);
     let mut section = section
-        .with_some(Formats::TEXT, small(ttft, &title).map(Block::Plot))
+        .with_some(Formats::TEXT, to_text_plot(ttft, &title).map(Block::Plot))
         .with_on(Formats::HTML, Block::Charts(charts(summary)))
         .with_on(Formats::TEXT, Block::Gap)
         .with_on(Formats::LONG, Block::Table(points.table()));
@@ -49,7 +49,7 @@ pub(super) fn charts(summary: &SweepSummary) -> Vec<Chart> {
     let Some(says) = points.says() else { return Vec::new() };
     let by_rate = [Latency::Ttft, second(summary)].map(|latency| {
         let chart = points.chart(latency);
-        chart.says(format!(
+        chart.with_caption(format!(
             "{says} Filled marks are the p50, hollow ones the p99; bars are 95 % intervals."
         ))
     });
@@ -71,7 +71,7 @@ impl<'a> LoopPoints<'a> {
                 && !is_open(point)
                 && point.point.figures.verdict != Verdict::Void
         };
-        let open = on_curve(&summary.points).into_iter().filter(is_open).collect();
+        let open = points_on_curve(&summary.points).into_iter().filter(is_open).collect();
         Self { open, closed: summary.points.iter().filter(is_twin).collect() }
     }
 
@@ -82,7 +82,9 @@ impl<'a> LoopPoints<'a> {
             all.max_by(|a, b| a.y.total_cmp(&b.y))
         };
         let (open, closed) = most(&self.open).zip(most(&self.closed))?;
-        let at = |dot: &Dot| format!("{} ms at {} completed req/s", cell(dot.y), cell(dot.x));
+        let at = |dot: &Dot| {
+            format!("{} ms at {} completed req/s", cell_number(dot.y), cell_number(dot.x))
+        };
         Some(format!(
             "The highest p50 TTFT is {} in the open loop and {} in the closed one.",
             at(&open),
@@ -95,15 +97,15 @@ impl<'a> LoopPoints<'a> {
         let both = [("open loop", 0, &self.open), ("closed loop", 1, &self.closed)];
         let series = both.into_iter().flat_map(|(name, tone, points)| {
             let one = |which: &str, shape, of: fn(PointSpread) -> Option<Bounded>| {
-                let dots = by_rate(points, |point| of(latency.spread(&point.point.figures)));
+                let dots = by_rate(points, |point| of(latency.spread_of(&point.point.figures)));
                 ChartSeries::new(format!("{name} {which}"), shape, tone, dots)
             };
             [one("p50", Shape::Points, |of| of.p50), one("p99", Shape::Rings, |of| of.p99)]
         });
-        let title = format!("p50 and p99 {} over completed req/s", latency.name());
+        let title = format!("p50 and p99 {} over completed req/s", latency.title());
         Chart::new(latency.loops_chart(), title)
-            .over("completed req/s", ChartAxis::log("ms"))
-            .series(series)
+            .with_axes("completed req/s", ChartAxis::log("ms"))
+            .with_series(series)
     }
 
     /// The same in numbers, loop by loop.
@@ -115,17 +117,19 @@ impl<'a> LoopPoints<'a> {
         };
         let all = [rows("open", &self.open), rows("closed", &self.closed)].concat();
         let ms = |of: fn(&PointSummary) -> Option<Bounded>| {
-            move |(_, point): &(&str, &PointSummary)| Cell::number(of(point), |ms| cell(ms.value))
+            move |(_, point): &(&str, &PointSummary)| {
+                Cell::number(of(point), |ms| cell_number(ms.value))
+            }
         };
         let caption = "What each point of both loops completed, and its latencies";
         let table = Table::from_subjects("Both loops over completed req/s", caption, all)
             .with(Column::left("loop", 8), |(name, _)| *name)
             .with(Column::right("load", 11), |(_, point)| {
                 let at = point.point.ask.level;
-                Cell::from(named_level(at)).short(level(at))
+                Cell::from(named_level(at)).short(level_text(at))
             })
             .with(Column::right("completed req/s", 11).short("completed\nreq/s"), |(_, point)| {
-                Cell::number(point.point.figures.requests_per_s, cell)
+                Cell::number(point.point.figures.requests_per_s, cell_number)
             })
             .with(Column::stacked("TTFT", "p50", 10), ms(|of| of.point.figures.ttft_ms.p50))
             .with(Column::stacked("TTFT", "p99", 10), ms(|of| of.point.figures.ttft_ms.p99))
@@ -141,21 +145,26 @@ impl<'a> LoopPoints<'a> {
 fn second(summary: &SweepSummary) -> Latency {
     let slo = summary.plan.slo.as_ref();
     let mut others = Latency::ALL.into_iter().filter(|of| *of != Latency::Ttft);
-    others.find(|of| of.line(slo).is_some()).unwrap_or(Latency::E2e)
+    others.find(|of| of.slo_line(slo).is_some()).unwrap_or(Latency::E2e)
 }
 
 /// A figure over completed requests per second, in the order of the load; runs at one load are
 /// combined.
 fn by_rate(points: &[&PointSummary], of: impl Fn(&PointSummary) -> Option<Bounded>) -> Vec<Dot> {
-    let rates = pooled(points, |point| bare(point.point.figures.requests_per_s));
+    let rates = pool_by_level(points, |point| without_interval(point.point.figures.requests_per_s));
     let dot = |(level, found): (f64, Bounded)| {
         let x = rates.iter().find(|(at, _)| *at == level)?.1.value;
         let named = points.iter().map(|point| point.point.ask.level);
         let named = named.into_iter().find(|of| of.value() == level).map(named_level);
-        let note = format!("{}, {} completed req/s, {} ms", named?, cell(x), cell(found.value));
-        Some(Dot::noted(x, found.value, note).within(found.low, found.high))
+        let note = format!(
+            "{}, {} completed req/s, {} ms",
+            named?,
+            cell_number(x),
+            cell_number(found.value)
+        );
+        Some(Dot::with_note(x, found.value, note).with_interval(found.low, found.high))
     };
-    pooled(points, of).into_iter().filter_map(dot).collect()
+    pool_by_level(points, of).into_iter().filter_map(dot).collect()
 }
 
 /// A closed-loop point and the open-loop one with as many in flight: how many, and p99 TTFT.
@@ -199,16 +208,16 @@ fn pair_chart(pairs: &[LoopTwins]) -> Option<Chart> {
     let series = |name: &str, tone, of: fn(&LoopTwins) -> (f64, f64)| {
         let dot = |pair: &LoopTwins| {
             let (x, y) = of(pair);
-            Dot::noted(x, y, format!("{} in flight, {} ms", cell(x), cell(y)))
+            Dot::with_note(x, y, format!("{} in flight, {} ms", cell_number(x), cell_number(y)))
         };
         let dots = pairs.iter().map(dot).collect();
         ChartSeries::new(name, Shape::Points, tone, dots)
     };
     Some(
         Chart::new("open-and-closed", "p99 TTFT over requests in flight")
-            .says(says + ".")
-            .over("requests in flight", ChartAxis::log("ms"))
-            .series([
+            .with_caption(says + ".")
+            .with_axes("requests in flight", ChartAxis::log("ms"))
+            .with_series([
                 series("open loop", 0, |pair| pair.open),
                 series("closed loop", 1, |pair| pair.closed),
             ]),
@@ -216,7 +225,7 @@ fn pair_chart(pairs: &[LoopTwins]) -> Option<Chart> {
 }
 
 fn twins(pairs: &[LoopTwins]) -> Option<TextPlot> {
-    small(pair_chart(pairs)?, "p99 TTFT in ms (logarithmic) over requests in flight")
+    to_text_plot(pair_chart(pairs)?, "p99 TTFT in ms (logarithmic) over requests in flight")
 }
 
 /// Closed-loop points and their partners.
@@ -225,11 +234,11 @@ fn pair_table(pairs: &[LoopTwins]) -> Table {
     let p99 = || Column::right("p99 TTFT, ms", 10).short("p99 TTFT");
     Table::from_subjects("Open and closed loops", caption, pairs)
         .right("users", 7, |pair| format!("{:.0}", pair.users))
-        .right("open: in flight", 17, |pair| cell(pair.open.0))
-        .with(p99(), |pair| cell(pair.open.1))
-        .right("closed: in flight", 19, |pair| cell(pair.closed.0))
-        .with(p99(), |pair| cell(pair.closed.1))
-        .right("ratio", 7, |pair| cell(pair.ratio()))
+        .right("open: in flight", 17, |pair| cell_number(pair.open.0))
+        .with(p99(), |pair| cell_number(pair.open.1))
+        .right("closed: in flight", 19, |pair| cell_number(pair.closed.0))
+        .with(p99(), |pair| cell_number(pair.closed.1))
+        .right("ratio", 7, |pair| cell_number(pair.ratio()))
         .table
 }
 
@@ -241,8 +250,8 @@ fn widest(pairs: &[LoopTwins]) -> Option<String> {
          times. Users who wait for answers send less when the server is slow, so a closed loop \
          does not see the queue",
         amount(widest.open.0),
-        cell(widest.open.1),
-        cell(widest.closed.1),
+        cell_number(widest.open.1),
+        cell_number(widest.closed.1),
         widest.ratio()
     ))
 }

@@ -1,6 +1,6 @@
 //! The tables of a sweep: throughput against latency, loops, and every point.
 
-use goodput_campaign::curve::{delivered, is_on_curve};
+use goodput_campaign::curve::{delivered_share, is_on_curve};
 use goodput_campaign::sweep::{
     Bounded, Figures, Goodput, Miss, PointSpread, PointStanding, PointSummary, SweepSummary,
     Unclear,
@@ -9,23 +9,26 @@ use goodput_model::Verdict;
 use goodput_stats::SloState;
 
 use super::browser::named_level;
-use super::charts::{Latency, per_gpu};
-use super::{bare, bare_percent, level, level_number, level_on, on_curve, pooled, purpose, unit};
-use goodput_document::number::{cell, count, range};
+use super::charts::{Latency, gpus_and_label};
+use super::{
+    axis_unit, bare_percent, level_on_axis_text, level_text, level_value_text, points_on_curve,
+    pool_by_level, purpose_text, without_interval,
+};
+use goodput_document::number::{cell_number, count, range_in_brackets};
 use goodput_document::{Cell, Column, Formats, Rows, Table, TableStyle, Tone};
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// A figure in a cell; `~` where its interval is not known to both ends.
-pub(crate) fn marked(figure: Option<Bounded>) -> String {
+pub(crate) fn marked_value(figure: Option<Bounded>) -> String {
     match figure {
-        Some(Bounded { value, low: Some(_), high: Some(_) }) => cell(value),
-        Some(Bounded { value, .. }) => format!("~{}", cell(value)),
+        Some(Bounded { value, low: Some(_), high: Some(_) }) => cell_number(value),
+        Some(Bounded { value, .. }) => format!("~{}", cell_number(value)),
         None => "–".to_owned(),
     }
 }
 
 /// Half of an interval, in percent of its figure.
-pub(crate) fn within(figure: Option<Bounded>) -> String {
+pub(crate) fn half_interval_percent(figure: Option<Bounded>) -> String {
     match figure {
         Some(Bounded { value, low: Some(low), high: Some(high) }) if value > 0.0 => {
             format!("±{:.0}%", (high - low) / 2.0 / value * 100.0)
@@ -35,10 +38,10 @@ pub(crate) fn within(figure: Option<Bounded>) -> String {
 }
 
 /// Whether a point keeps the SLO, and why not.
-pub(crate) fn standing(standing: &PointStanding) -> String {
+pub(crate) fn standing_text(standing: &PointStanding) -> String {
     match standing {
         PointStanding::Met => "kept".to_owned(),
-        PointStanding::Missed(Miss::Term(term)) => format!("missed: {}", plain(term)),
+        PointStanding::Missed(Miss::Term(term)) => format!("missed: {}", escape_control(term)),
         PointStanding::Missed(Miss::Attainment) => "missed: too few were good".to_owned(),
         PointStanding::Missed(Miss::OverSaturated) => "missed: queue grows".to_owned(),
         PointStanding::Missed(Miss::RateLimited) => "missed: rejected (429, 503)".to_owned(),
@@ -54,58 +57,64 @@ pub(crate) fn standing(standing: &PointStanding) -> String {
 }
 
 /// The same of a point: where its run is in doubt, what was measured decides, and that is said.
-pub(crate) fn stands(point: &PointSummary) -> String {
+pub(crate) fn point_standing_text(point: &PointSummary) -> String {
     let is_open = point.point.figures.slo_state == Some(SloState::Undecided);
     match &point.standing {
         PointStanding::Met if is_open => "kept (undecided)".to_owned(),
         PointStanding::Missed(Miss::Term(term)) if is_open => {
-            format!("missed (undecided): {}", plain(term))
+            format!("missed (undecided): {}", escape_control(term))
         }
         PointStanding::Missed(Miss::Attainment) if is_open => {
             "missed (undecided): too few were good".to_owned()
         }
-        other => standing(other),
+        other => standing_text(other),
     }
 }
 
 /// A figure with its interval.
-fn with_ends(figure: Option<Bounded>) -> String {
+fn value_with_interval(figure: Option<Bounded>) -> String {
     let ends = figure.map_or(String::new(), |found| match (found.low, found.high) {
-        (Some(_), Some(_)) => range(found.low, found.high, cell),
+        (Some(_), Some(_)) => range_in_brackets(found.low, found.high, cell_number),
         _ => String::new(),
     });
-    marked(figure) + &ends
+    marked_value(figure) + &ends
 }
 /// What the front is.
-pub(crate) fn front(summary: &SweepSummary) -> String {
+pub(crate) fn front_text(summary: &SweepSummary) -> String {
     format!(
         "on the front: no other load that is delivered has both more output tok/s and less {}",
-        summary.curve.front.name()
+        summary.curve.front.title()
     )
 }
 
 /// Share of good requests in percent, with its interval.
-fn good_share(figures: &Figures) -> String {
+fn good_share_text(figures: &Figures) -> String {
     figures.attainment.map_or("–".to_owned(), |share| {
-        format!("{}{}", bare_percent(share.value), range(share.low, share.high, bare_percent))
+        format!(
+            "{}{}",
+            bare_percent(share.value),
+            range_in_brackets(share.low, share.high, bare_percent)
+        )
     })
 }
 
 /// Throughput against latency, with the front.
-pub(super) fn throughput(summary: &SweepSummary) -> Table {
+pub(super) fn throughput_table(summary: &SweepSummary) -> Table {
     let mut points: Vec<(usize, &PointSummary)> =
         summary.points.iter().enumerate().filter(|(_, point)| is_on_curve(point)).collect();
     points.sort_by(|a, b| a.1.point.ask.level.value().total_cmp(&b.1.point.ask.level.value()));
-    let (gpus, per) = per_gpu(summary);
+    let (gpus, per) = gpus_and_label(summary);
     let is_known = summary.sweep.gpus.is_some_and(|gpus| gpus > 0);
     let (each, short) =
         if is_known { ("per GPU", "tok/s\nper GPU") } else { ("of the server", "tok/s\nserver") };
     let tokens = |of: fn(&Figures) -> Option<f64>| {
-        move |(_, point): &(usize, &PointSummary)| Cell::number(of(&point.point.figures), cell)
+        move |(_, point): &(usize, &PointSummary)| {
+            Cell::number(of(&point.point.figures), cell_number)
+        }
     };
     let median = |of: fn(&Figures) -> PointSpread| {
         move |(_, point): &(usize, &PointSummary)| {
-            Cell::number(of(&point.point.figures).p50, |p50| cell(p50.value))
+            Cell::number(of(&point.point.figures).p50, |p50| cell_number(p50.value))
         }
     };
     let caption = format!(
@@ -114,15 +123,15 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
     );
     let two = |head: &str, width: usize| Column::right(head, width).short(head.replace(' ', "\n"));
     Table::from_subjects("Throughput against latency", caption, points)
-        .with(Column::right("load", 9).short(unit(summary.plan.axis)), |(_, point)| {
+        .with(Column::right("load", 9).short(axis_unit(summary.plan.axis)), |(_, point)| {
             let at = point.point.ask.level;
-            Cell::from(named_level(at)).short(level(at))
+            Cell::from(named_level(at)).short(level_text(at))
         })
         .with(Column::right("answered/s", 9).short("answered"), tokens(|of| of.requests_per_s))
         .with(two("in flight", 10), tokens(|of| of.in_flight))
         .with(two("output tok/s", 10), tokens(|of| of.output_tps))
         .with(Column::right(each, 10).short(short), |(_, point)| {
-            Cell::number(point.point.figures.output_tps, |tps| cell(tps / gpus))
+            Cell::number(point.point.figures.output_tps, |tps| cell_number(tps / gpus))
         })
         .with(Column::right("with prompts", 10).on(Formats::HTML), tokens(|of| of.total_tps))
         .with(Column::right("per user", 10).short("tok/s\nper user"), median(|of| of.user_tps))
@@ -139,44 +148,48 @@ pub(super) fn throughput(summary: &SweepSummary) -> Table {
 type PercentileOf = fn(PointSpread) -> Option<Bounded>;
 
 /// Percentiles of TTFT, TPOT and ITL by load, each load with what it gives.
-pub(super) fn percentiles(summary: &SweepSummary) -> Table {
-    let points = on_curve(&summary.points);
+pub(super) fn percentiles_table(summary: &SweepSummary) -> Table {
+    let points = points_on_curve(&summary.points);
     let axis = summary.plan.axis;
     let value = |level: f64, of: &dyn Fn(&Figures) -> Option<Bounded>| {
-        let all = pooled(&points, |point| of(&point.point.figures));
+        let all = pool_by_level(&points, |point| of(&point.point.figures));
         all.into_iter().find(|(at, _)| *at == level).map(|(_, found)| found.value)
     };
-    let load = pooled(&points, |point| bare(Some(point.point.ask.level.value())));
-    let title = format!("TTFT, TPOT and ITL in ms over load ({}) and throughput", unit(axis));
+    let load =
+        pool_by_level(&points, |point| without_interval(Some(point.point.ask.level.value())));
+    let title = format!("TTFT, TPOT and ITL in ms over load ({}) and throughput", axis_unit(axis));
     let caption = "Percentiles of each load; runs at one load are combined.";
     let levels = load.iter().map(|(level, _)| *level);
     let mut table = Table::from_subjects(title.clone(), caption, levels)
-        .right(unit(axis), 7, |level| level_number(axis, *level))
+        .right(axis_unit(axis), 7, |level| level_value_text(axis, *level))
         .with(Column::stacked("output", "tok/s", 8), |level| {
-            Cell::number(value(*level, &|figures| bare(figures.output_tps)), cell)
+            Cell::number(
+                value(*level, &|figures| without_interval(figures.output_tps)),
+                cell_number,
+            )
         });
     for latency in [Latency::Ttft, Latency::Tpot, Latency::Itl] {
         let percentiles: [(&str, PercentileOf); 3] =
             [("p50", |of| of.p50), ("p90", |of| of.p90), ("p99", |of| of.p99)];
         for (percent, of) in percentiles {
-            table = table.with(Column::stacked(latency.name(), percent, 7), |level| {
-                Cell::number(value(*level, &|figures| of(latency.spread(figures))), cell)
+            table = table.with(Column::stacked(latency.title(), percent, 7), |level| {
+                Cell::number(value(*level, &|figures| of(latency.spread_of(figures))), cell_number)
             });
         }
     }
     Table { above: title, ..table.table }
 }
 
-fn share_delivered(point: &PointSummary) -> Cell {
-    Cell::number(delivered(&point.point.figures), |share| format!("{:.1}", share * 100.0))
+fn delivered_cell(point: &PointSummary) -> Cell {
+    Cell::number(delivered_share(&point.point.figures), |share| format!("{:.1}", share * 100.0))
 }
 
-fn good_rate(point: &PointSummary) -> Cell {
-    Cell::number(point.point.figures.goodput_rps, |rate| cell(rate.value))
+fn good_rate_cell(point: &PointSummary) -> Cell {
+    Cell::number(point.point.figures.goodput_rps, |rate| cell_number(rate.value))
 }
 
 fn stands_cell(point: &PointSummary) -> Cell {
-    Cell::from(stands(point)).tone(tone(&point.standing))
+    Cell::from(point_standing_text(point)).tone(standing_tone(&point.standing))
 }
 
 /// Which point, at which load, and what for, as a terminal has room for it.
@@ -184,40 +197,42 @@ fn points_on_terminal(summary: &SweepSummary) -> Rows<&PointSummary> {
     let axis = summary.plan.axis;
     Table::from_subjects("", "", &summary.points)
         .right("#", 3, |point| point.point.ask.number.to_string())
-        .right(unit(axis), 8, move |point| level_on(axis, point.point.ask.level))
-        .with(Column::left("for", 8).gap(1), |point| purpose(point.point.ask.purpose))
+        .right(axis_unit(axis), 8, move |point| level_on_axis_text(axis, point.point.ask.level))
+        .with(Column::left("for", 8).gap(1), |point| purpose_text(point.point.ask.purpose))
 }
 
 /// Every point, in the order measured, as a terminal has room for it: what was seen.
-pub(super) fn seen(summary: &SweepSummary) -> Table {
+pub(super) fn points_seen_table(summary: &SweepSummary) -> Table {
     points_on_terminal(summary)
         .right("n", 7, |point| count(point.point.figures.requests))
-        .right("deliv-\nered, %", 8, |point| share_delivered(point))
-        .right("TTFT\np50", 8, |point| marked(point.point.figures.ttft_ms.p50))
-        .right("TTFT\np99", 8, |point| marked(point.point.figures.ttft_ms.p99))
-        .right("", 6, |point| within(point.point.figures.ttft_ms.p99))
-        .right("TPOT\np50", 7, |point| marked(point.point.figures.tpot_ms.p50))
-        .right("TPOT\np99", 7, |point| marked(point.point.figures.tpot_ms.p99))
-        .right("output\ntok/s", 8, |point| Cell::number(point.point.figures.output_tps, cell))
+        .right("deliv-\nered, %", 8, |point| delivered_cell(point))
+        .right("TTFT\np50", 8, |point| marked_value(point.point.figures.ttft_ms.p50))
+        .right("TTFT\np99", 8, |point| marked_value(point.point.figures.ttft_ms.p99))
+        .right("", 6, |point| half_interval_percent(point.point.figures.ttft_ms.p99))
+        .right("TPOT\np50", 7, |point| marked_value(point.point.figures.tpot_ms.p50))
+        .right("TPOT\np99", 7, |point| marked_value(point.point.figures.tpot_ms.p99))
+        .right("output\ntok/s", 8, |point| {
+            Cell::number(point.point.figures.output_tps, cell_number)
+        })
         .table
 }
 
 /// What is read first of every point. A short page shows those next to the answer.
-pub(super) fn in_short(summary: &SweepSummary) -> Table {
+pub(super) fn short_points_table(summary: &SweepSummary) -> Table {
     let table = points_on_terminal(summary)
-        .right("TTFT p50", 10, |point| marked(point.point.figures.ttft_ms.p50))
-        .right("TTFT p99", 10, |point| marked(point.point.figures.ttft_ms.p99))
-        .right("TPOT p99", 10, |point| marked(point.point.figures.tpot_ms.p99))
-        .right("out tok/s", 11, |point| Cell::number(point.point.figures.output_tps, cell));
+        .right("TTFT p50", 10, |point| marked_value(point.point.figures.ttft_ms.p50))
+        .right("TTFT p99", 10, |point| marked_value(point.point.figures.ttft_ms.p99))
+        .right("TPOT p99", 10, |point| marked_value(point.point.figures.tpot_ms.p99))
+        .right("out tok/s", 11, |point| Cell::number(point.point.figures.output_tps, cell_number));
     let table = match summary.plan.slo {
         Some(_) => table.with(Column::words("the SLO", 2), |point| stands_cell(point)),
         None => table,
     };
-    Table { first: nearest(summary), ..table.table }
+    Table { first: nearest_to_answer(summary), ..table.table }
 }
 
 /// Points by how near they are to the answer.
-fn nearest(summary: &SweepSummary) -> Vec<usize> {
+fn nearest_to_answer(summary: &SweepSummary) -> Vec<usize> {
     let Some(answer) = summary.goodput.as_ref().and_then(Goodput::level) else {
         return Vec::new();
     };
@@ -233,22 +248,25 @@ fn nearest(summary: &SweepSummary) -> Vec<usize> {
 }
 
 /// The same: what came of it. Reasons go on below themselves.
-pub(super) fn judged(summary: &SweepSummary) -> Table {
+pub(super) fn points_judged_table(summary: &SweepSummary) -> Table {
     points_on_terminal(summary)
-        .right("good, %", 17, |point| good_share(&point.point.figures))
-        .right("good/s", 8, |point| good_rate(point))
+        .right("good, %", 17, |point| good_share_text(&point.point.figures))
+        .right("good/s", 8, |point| good_rate_cell(point))
         .with(Column::prose("the SLO", 2), |point| stands_cell(point))
         .table
 }
 
 /// Every point, in the order measured, each with a way to its own page where that can be read.
-pub(super) fn points(summary: &SweepSummary, has_page: impl Fn(&PointSummary) -> bool) -> Table {
+pub(super) fn points_table(
+    summary: &SweepSummary,
+    has_page: impl Fn(&PointSummary) -> bool,
+) -> Table {
     let axis = summary.plan.axis;
     let [html, markdown] = [Formats::HTML, Formats::MARKDOWN];
     let judged = |on: Formats| if summary.plan.slo.is_some() { on } else { Formats::NONE };
     let right = |head: &str, on: Formats| Column::right(head, 0).on(on);
     let left = |head: &str, on: Formats| Column::left(head, 0).on(on);
-    let title = format!("Every point (levels in {}, ms)", unit(axis));
+    let title = format!("Every point (levels in {}, ms)", axis_unit(axis));
     let caption = "In the order measured, each with a link to its own page; latencies in ms, ± \
                    half of the 95 % interval, ~ where that is unknown. Cn is a closed loop of n \
                    users.";
@@ -258,34 +276,44 @@ pub(super) fn points(summary: &SweepSummary, has_page: impl Fn(&PointSummary) ->
         .with(left("#", markdown), |(point, ..)| point.point.ask.number.to_string())
         .with(left("point", html), |(point, ..)| {
             let folder = has_page(point).then_some(point.folder.as_str());
-            Cell::from(point.folder.clone()).leads_to(folder)
+            Cell::from(point.folder.clone()).with_link(folder)
         })
-        .right(format!("load, {}", unit(axis)), 0, |(point, ..)| {
-            level_on(axis, point.point.ask.level)
+        .right(format!("load, {}", axis_unit(axis)), 0, |(point, ..)| {
+            level_on_axis_text(axis, point.point.ask.level)
         })
         // The browser's table is wide: what matters most stands first.
         .with(left("the SLO", judged(html)), |(point, ..)| stands_cell(point))
-        .with(right("good, %", judged(html)), |(_, figures, _)| good_share(figures))
-        .with(right("good/s", judged(html)), |(point, ..)| good_rate(point))
-        .with(left("verdict", html), |(_, figures, _)| verdict(figures.verdict, &figures.doubts))
-        .left("for", 0, |(point, ..)| purpose(point.point.ask.purpose))
-        .with(right("n", markdown), |(_, figures, _)| count(figures.requests))
-        .with(right("delivered, %", markdown), |(point, ..)| share_delivered(point))
-        .right("TTFT p50", 0, |(_, figures, _)| marked(figures.ttft_ms.p50))
-        .with(right("TTFT p99", html), |(_, figures, _)| {
-            format!("{} {}", marked(figures.ttft_ms.p99), within(figures.ttft_ms.p99))
+        .with(right("good, %", judged(html)), |(_, figures, _)| good_share_text(figures))
+        .with(right("good/s", judged(html)), |(point, ..)| good_rate_cell(point))
+        .with(left("verdict", html), |(_, figures, _)| {
+            verdict_cell(figures.verdict, &figures.doubts)
         })
-        .with(right("TTFT p99", markdown), |(_, figures, _)| with_ends(figures.ttft_ms.p99))
-        .right("TPOT p50", 0, |(_, figures, _)| marked(figures.tpot_ms.p50))
-        .with(right("TPOT p99", html), |(_, figures, _)| marked(figures.tpot_ms.p99))
-        .with(right("TPOT p99", markdown), |(_, figures, _)| with_ends(figures.tpot_ms.p99))
-        .with(right("E2E p99", html), |(_, figures, _)| marked(figures.e2e_ms.p99))
-        .right("output tok/s", 0, |(_, figures, _)| Cell::number(figures.output_tps, cell))
+        .left("for", 0, |(point, ..)| purpose_text(point.point.ask.purpose))
+        .with(right("n", markdown), |(_, figures, _)| count(figures.requests))
+        .with(right("delivered, %", markdown), |(point, ..)| delivered_cell(point))
+        .right("TTFT p50", 0, |(_, figures, _)| marked_value(figures.ttft_ms.p50))
+        .with(right("TTFT p99", html), |(_, figures, _)| {
+            format!(
+                "{} {}",
+                marked_value(figures.ttft_ms.p99),
+                half_interval_percent(figures.ttft_ms.p99)
+            )
+        })
+        .with(right("TTFT p99", markdown), |(_, figures, _)| {
+            value_with_interval(figures.ttft_ms.p99)
+        })
+        .right("TPOT p50", 0, |(_, figures, _)| marked_value(figures.tpot_ms.p50))
+        .with(right("TPOT p99", html), |(_, figures, _)| marked_value(figures.tpot_ms.p99))
+        .with(right("TPOT p99", markdown), |(_, figures, _)| {
+            value_with_interval(figures.tpot_ms.p99)
+        })
+        .with(right("E2E p99", html), |(_, figures, _)| marked_value(figures.e2e_ms.p99))
+        .right("output tok/s", 0, |(_, figures, _)| Cell::number(figures.output_tps, cell_number))
         .with(right("requests", html), |(_, figures, _)| count(figures.requests))
         .with(right("failed", html), |(_, figures, _)| count(figures.failed))
-        .with(right("delivered, %", html), |(point, ..)| share_delivered(point))
-        .with(right("good, %", markdown), |(_, figures, _)| good_share(figures))
-        .with(right("good/s", markdown), |(point, ..)| good_rate(point))
+        .with(right("delivered, %", html), |(point, ..)| delivered_cell(point))
+        .with(right("good, %", markdown), |(_, figures, _)| good_share_text(figures))
+        .with(right("good/s", markdown), |(point, ..)| good_rate_cell(point))
         .with(
             right("front", markdown),
             |(_, _, place)| {
@@ -309,7 +337,7 @@ pub(super) fn has_open_ends(summary: &SweepSummary) -> bool {
     })
 }
 
-fn tone(standing: &PointStanding) -> Tone {
+fn standing_tone(standing: &PointStanding) -> Tone {
     match standing {
         PointStanding::Met => Tone::Good,
         PointStanding::Missed(_) => Tone::Bad,
@@ -318,7 +346,7 @@ fn tone(standing: &PointStanding) -> Tone {
 }
 
 /// Whether to believe a point, and what speaks against it.
-fn verdict(verdict: Verdict, doubts: &[String]) -> Cell {
+fn verdict_cell(verdict: Verdict, doubts: &[String]) -> Cell {
     let why = if doubts.is_empty() { String::new() } else { format!(": {}", doubts.join(", ")) };
     Cell::from(format!("{}{why}", verdict.name())).tone(verdict.into())
 }

@@ -1,6 +1,6 @@
 //! Pages of sweeps that are written down here.
 
-use goodput_campaign::curve::{Knee, curve};
+use goodput_campaign::curve::{Knee, fit_curve};
 use goodput_campaign::sweep::{
     Figures, Goodput, GoodputState, Miss, Point, PointAsk, PointSpread, PointStanding, Sustained,
     SweepFacts, SweepPlan, TimeEstimate, Unclear,
@@ -153,7 +153,7 @@ pub(crate) fn summary() -> SweepSummary {
             standing: PointStanding::Met,
             drift: Vec::new(),
         }),
-        curve: curve(&points),
+        curve: fit_curve(&points),
         points,
     }
 }
@@ -194,15 +194,15 @@ fn where_a_run_is_in_doubt_its_point_says_so() {
     let point = &mut summary.points[2];
     point.point.figures.slo_state = Some(SloState::Undecided);
     point.standing = PointStanding::Met;
-    assert_eq!(stands(point), "kept (undecided)");
+    assert_eq!(point_standing_text(point), "kept (undecided)");
     point.standing = PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
-    assert_eq!(stands(point), "missed (undecided): p99 ttft < 500ms");
+    assert_eq!(point_standing_text(point), "missed (undecided): p99 ttft < 500ms");
     point.standing = PointStanding::Unclear(Unclear::GivenUpTooEarly);
-    assert!(stands(point).starts_with("unclear: stopped early"));
+    assert!(point_standing_text(point).starts_with("unclear: stopped early"));
     // Beyond doubt.
     point.point.figures.slo_state = Some(SloState::Met);
     point.standing = PointStanding::Met;
-    assert_eq!(stands(point), "kept");
+    assert_eq!(point_standing_text(point), "kept");
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn hostile_text_is_shown_and_not_obeyed() {
     for line in page.lines() {
         assert!(line.width() <= 80, "{} columns: {line}", line.width());
     }
-    let step = sweep_step(&summary().points[3], None);
+    let step = sweep_point_line(&summary().points[3], None);
     assert!(step.width() <= 80 && !step.contains('\x1b'), "{step}");
 }
 
@@ -412,7 +412,7 @@ fn hostile_text_is_shown_and_not_obeyed() {
 fn nothing_measured_and_odd_numbers() {
     let none = page(|summary| {
         summary.points.clear();
-        summary.curve = curve(&[]);
+        summary.curve = fit_curve(&[]);
         summary.sweep.state = SweepState::TargetLost;
     });
     has(&none, "Points      none with usable results\n");
@@ -438,26 +438,26 @@ fn before_and_while_it_goes_on() {
     let parts = [("warm-up", 20.0), ("search", 360.0), ("sustained", 300.0)];
     let parts = parts.map(|(name, seconds)| (name.to_owned(), seconds)).to_vec();
     assert_eq!(
-        sweep_before(&TimeEstimate { seconds: 840.0, most_seconds: None, points: 13, parts }),
+        sweep_estimate(&TimeEstimate { seconds: 840.0, most_seconds: None, points: 13, parts }),
         "about 14 min for about 13 points: warm-up 20 s, search 6 min, sustained 5 min"
     );
     let summary = summary();
     assert_eq!(
-        sweep_step(&summary.points[8], Some(13)),
+        sweep_point_line(&summary.points[8], Some(13)),
         "9/13 22.4 req/s confirm: kept · 99.2 % good · TTFT p50/p99 160/480 ms"
     );
     assert_eq!(
-        sweep_step(&summary.points[2], None),
+        sweep_point_line(&summary.points[2], None),
         "3 30.0 req/s grid: missed: queue grows · 50.0 % good · TTFT p50/p99 480/2500 ms"
     );
     for n in 0..=summary.points.len() {
-        let live = sweep_live(&summary.points[..n], &summary.plan, None, "");
+        let live = sweep_progress_page(&summary.points[..n], &summary.plan, None, "");
         assert!(live.lines().count() <= 20, "{live}");
         assert!(live.lines().all(|line| line.width() <= 80), "{live}");
         has(&live, "no goodput yet\n");
     }
     let answer = summary.goodput.as_ref();
-    let live = sweep_live(&summary.points, &summary.plan, answer, "about 5 min left");
+    let live = sweep_progress_page(&summary.points, &summary.plan, answer, "about 5 min left");
     assert!(live.starts_with("10 points · ") && live.contains(" · about 5 min left\n"), "{live}");
     has(&live, "┊ goodput 22.4\n");
     has(&live, "10 22.4 req/s confirm: kept");

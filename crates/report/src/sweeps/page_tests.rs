@@ -16,7 +16,7 @@ fn failed(value: &str, why: &str) -> Configuration {
 }
 
 fn page(configurations: Vec<Configuration>) -> String {
-    let (best, because) = curve::best(&configurations);
+    let (best, because) = curve::best_configuration(&configurations);
     let schema = Sweeps::SCHEMA.to_owned();
     sweeps_html(&Sweeps { schema, verdict: Verdict::Valid, configurations, best, because })
 }

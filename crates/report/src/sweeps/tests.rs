@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_campaign::curve::best;
+use goodput_campaign::curve::best_configuration;
 use goodput_campaign::sweep::ColdStart;
 
 use super::*;
@@ -22,9 +22,9 @@ pub(crate) fn configuration(value: &str, speed: f64) -> Configuration {
         let faster = Axis::Rate == level.axis();
         let speed = if faster { speed } else { 1.0 };
         point.point.ask.level =
-            goodput_campaign::sweep::Level::on(level.axis(), level.value() * speed);
+            goodput_campaign::sweep::Level::from_value(level.axis(), level.value() * speed);
     }
-    sweep.curve.knee = goodput_campaign::curve::curve(&sweep.points).knee;
+    sweep.curve.knee = goodput_campaign::curve::fit_curve(&sweep.points).knee;
     Configuration {
         values: BTreeMap::from([("x".to_owned(), value.to_owned())]),
         folder: value.to_owned(),
@@ -40,7 +40,7 @@ pub(crate) fn failed(value: &str, why: &str) -> Configuration {
 }
 
 pub(crate) fn page(configurations: Vec<Configuration>) -> String {
-    let (best, because) = best(&configurations);
+    let (best, because) = best_configuration(&configurations);
     let verdict = Verdict::Valid;
     let page = sweeps_text(
         &Sweeps { schema: Sweeps::SCHEMA.to_owned(), verdict, configurations, best, because },

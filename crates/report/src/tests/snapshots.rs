@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use goodput_campaign::capacity::{Basis, Capacity, Question, plan};
+use goodput_campaign::capacity::{Basis, Capacity, Question, plan_capacity};
 use goodput_campaign::compare::Comparison;
-use goodput_campaign::curve::best;
+use goodput_campaign::curve::best_configuration;
 use goodput_campaign::sweep::{Configuration, SweepSummary, Sweeps};
 use goodput_campaign::{Calibration, CalibrationLevel, ClimbKind};
 use goodput_model::{Ceiling, Severity, Verdict};
@@ -37,7 +37,7 @@ fn pages() -> Vec<(&'static str, String)> {
     let swept = sweep::tests::summary();
     let live = |n: usize| {
         let points = swept.points.get(..n).unwrap();
-        crate::sweep_live(points, &swept.plan, swept.goodput.as_ref(), "about 5 min left")
+        crate::sweep_progress_page(points, &swept.plan, swept.goodput.as_ref(), "about 5 min left")
     };
     let mut all = vec![
         ("sweep_live", live(swept.points.len())),
@@ -46,10 +46,10 @@ fn pages() -> Vec<(&'static str, String)> {
         ("capacity_full", crate::capacity_text(&crate::capacity::tests::fixtures::full())),
         ("audit", crate::audit_text(&audited())),
         ("workload", workload()),
-        ("calibration", crate::calibration(&calibrated())),
+        ("calibration", crate::calibration_text(&calibrated())),
         ("column", column()),
     ];
-    all.extend(runs().iter().map(|(name, run)| (*name, crate::text(run, Detail::Full))));
+    all.extend(runs().iter().map(|(name, run)| (*name, crate::run_text(run, Detail::Full))));
     all.extend(
         repeated().iter().map(|(name, found)| (*name, crate::repeats_text(found, Detail::Full))),
     );
@@ -69,7 +69,7 @@ fn pages() -> Vec<(&'static str, String)> {
 fn short_pages() -> Vec<(&'static str, String)> {
     const SHORT: Detail = Detail::Short;
     let mut all = Vec::new();
-    all.extend(runs().iter().map(|(name, run)| (*name, crate::text(run, SHORT))));
+    all.extend(runs().iter().map(|(name, run)| (*name, crate::run_text(run, SHORT))));
     all.extend(repeated().iter().map(|(name, found)| (*name, crate::repeats_text(found, SHORT))));
     all.extend(swept_ones().iter().map(|(name, found)| (*name, crate::sweep_text(found, SHORT))));
     all.extend(configured().iter().map(|(name, found)| (*name, crate::sweeps_text(found, SHORT))));
@@ -125,7 +125,7 @@ fn configured() -> Vec<(&'static str, Sweeps)> {
         sweeps::tests::failed("8192", &why),
     ];
     let sweeps = |configurations: Vec<Configuration>| {
-        let (best, because) = best(&configurations);
+        let (best, because) = best_configuration(&configurations);
         let (schema, verdict) = (Sweeps::SCHEMA.to_owned(), Verdict::Valid);
         Sweeps { schema, verdict, configurations, best, because }
     };
@@ -260,7 +260,7 @@ fn capacity() -> Capacity {
         price_per_gpu_hour: Some(2.5),
         replicas: Some(9),
     };
-    plan(Basis::given(22.4, Some(23.1)).unwrap(), question).unwrap()
+    plan_capacity(Basis::from_rates(22.4, Some(23.1)).unwrap(), question).unwrap()
 }
 
 fn audited() -> Audit {
@@ -416,7 +416,7 @@ fn a_run_with_many_terms_errors_and_caveats_stays_short() {
     crowded.caveats = vec![crowded.caveats[0].clone(); 9];
     let slo = crowded.slo.as_mut().unwrap();
     slo.terms = vec![slo.terms[0].clone(); 9];
-    let page = crate::text(&crowded, Detail::Short);
+    let page = crate::run_text(&crowded, Detail::Short);
     assert!(page.lines().count() <= 25, "{page}");
     // Seven terms below the state of the SLO, six errors, and five caveats.
     for more in ["and 7 more\n", "and 6 more\n", "and 5 more\n"] {
@@ -430,7 +430,7 @@ fn a_run_with_many_terms_errors_and_caveats_stays_short() {
 fn colors_do_not_change_a_page() {
     let mut painted = 0;
     for (name, page) in pages().into_iter().chain(short_pages()) {
-        let shown = goodput_document::colored(&page);
+        let shown = goodput_document::color_page(&page);
         let mut bare = shown.clone();
         for code in ["\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"] {
             bare = bare.replace(code, "");

@@ -6,7 +6,7 @@ use goodput_model::Nanos;
 use goodput_model::random::RandomStream;
 
 use crate::job::{Output, SimJob, TokenOf};
-use crate::kv::{ROOT, chain};
+use crate::kv::{ROOT, chained_hash};
 
 /// Where a sequence is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,27 +75,27 @@ impl Sequence {
     }
 
     /// Tokens there are: the prompt's and the generated ones.
-    pub(super) fn known(&self) -> u32 {
+    pub(super) fn known_tokens(&self) -> u32 {
         self.prompt_len.saturating_add(self.generated)
     }
 
     /// KV tokens that it needs at its end: the last token is never read.
-    pub(super) fn most(&self) -> u64 {
+    pub(super) fn most_kv_tokens(&self) -> u64 {
         u64::from(self.prompt_len) + u64::from(self.output.max(1)) - 1
     }
 
     /// Whether only its newest token is to be computed.
-    pub(super) fn decodes(&self) -> bool {
-        self.generated > 0 && self.known() - self.computed == 1
+    pub(super) fn is_decoding(&self) -> bool {
+        self.generated > 0 && self.known_tokens() - self.computed == 1
     }
 
     /// Tokens that it would compute in a step, with at most `drafts` draft tokens. No more are
     /// drafted than could still be used.
-    pub(super) fn wants(&self, drafts: u32) -> u32 {
-        if self.decodes() {
+    pub(super) fn tokens_wanted(&self, drafts: u32) -> u32 {
+        if self.is_decoding() {
             1 + drafts.min(self.output.saturating_sub(self.generated + 1))
         } else {
-            self.known() - self.computed
+            self.known_tokens() - self.computed
         }
     }
 
@@ -104,13 +104,13 @@ impl Sequence {
         while self.hashes.len() < blocks {
             let parent = self.hashes.last().copied().unwrap_or(ROOT);
             let begin = self.hashes.len() as u32 * block_tokens;
-            let tokens = (begin..begin + block_tokens).map(|i| self.token(i, token_of));
-            let hash = chain(parent, tokens);
+            let tokens = (begin..begin + block_tokens).map(|i| self.token_at(i, token_of));
+            let hash = chained_hash(parent, tokens);
             self.hashes.push(hash);
         }
     }
 
-    fn token(&self, index: u32, token_of: TokenOf) -> u32 {
+    fn token_at(&self, index: u32, token_of: TokenOf) -> u32 {
         if index < self.prompt_len {
             self.prompt.get(index as usize).copied().unwrap_or(0)
         } else {
@@ -119,9 +119,9 @@ impl Sequence {
     }
 
     /// How many of some draft tokens are accepted: those before the first that is not.
-    pub(super) fn accept(&mut self, drafts: u32, acceptance: f64) -> u32 {
+    pub(super) fn accepted_drafts(&mut self, drafts: u32, acceptance: f64) -> u32 {
         let Some(random) = &mut self.random else { return 0 };
-        (0..drafts).take_while(|_| random.unit() < acceptance).count() as u32
+        (0..drafts).take_while(|_| random.next_unit() < acceptance).count() as u32
     }
 
     /// What `new_tokens` more at `at` look like.

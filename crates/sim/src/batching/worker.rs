@@ -79,12 +79,12 @@ impl SimWorker {
     }
 
     /// Requests that it has.
-    pub(super) fn load(&self) -> usize {
+    pub(super) fn request_count(&self) -> usize {
         self.running.len() + self.waiting.len() - self.gone_running - self.gone_waiting
     }
 
     /// How many of a step's shapes, decode and prefill, are run for the first time.
-    pub(super) fn first_uses(&mut self, shape: &StepShape) -> u64 {
+    pub(super) fn new_shapes(&mut self, shape: &StepShape) -> u64 {
         let mut first = 0;
         for (count, seen) in [
             (shape.decode_seqs, &mut self.seen_decode),
@@ -102,7 +102,7 @@ impl SimWorker {
     /// Puts the next step together: running sequences first, then waiting ones while there is
     /// budget, place and memory. A step that preempts a sequence admits none. Where prompts are not
     /// computed in parts, those that wait go first, whole and alone.
-    pub(super) fn plan(
+    pub(super) fn plan_step(
         &mut self,
         at: Nanos,
         rules: &BatchRules,
@@ -121,7 +121,7 @@ impl SimWorker {
             && let Some(&index) = self.running.get(next)
         {
             let Some(sequence) = table.get(index) else { break };
-            let tokens = sequence.wants(self.drafts(rules)).min(plan.budget);
+            let tokens = sequence.tokens_wanted(self.draft_tokens(rules)).min(plan.budget);
             let blocks = (sequence.computed + tokens).div_ceil(rules.block_tokens) as usize;
             let missing = blocks.saturating_sub(sequence.blocks.len()) as u32;
             while self.pool.free() < missing && self.running.len() > next {
@@ -149,7 +149,7 @@ impl SimWorker {
         plan: &mut StepPlan,
     ) {
         while plan.budget > 0 && self.running.len() < rules.max_seqs {
-            let Some(index) = self.head(table) else { break };
+            let Some(index) = self.next_waiting(table) else { break };
             let Some(sequence) = table.get_mut(index) else { break };
             let Some(tokens) = self.admit(sequence, rules, plan) else { break };
             sequence.place = SequencePlace::Running;
@@ -160,12 +160,12 @@ impl SimWorker {
         }
     }
 
-    fn drafts(&self, rules: &BatchRules) -> u32 {
+    fn draft_tokens(&self, rules: &BatchRules) -> u32 {
         if self.role == WorkerRole::Prefill { 0 } else { rules.drafts }
     }
 
     /// The first that waits, past those whose clients left.
-    fn head(&mut self, table: &mut SequenceTable) -> Option<u32> {
+    fn next_waiting(&mut self, table: &mut SequenceTable) -> Option<u32> {
         loop {
             let index = *self.waiting.front()?;
             if table.get(index).is_some_and(|sequence| sequence.place == SequencePlace::Waiting) {
@@ -199,7 +199,7 @@ impl SimWorker {
         rules: &BatchRules,
         plan: &mut StepPlan,
     ) -> Option<u32> {
-        let known = sequence.known();
+        let known = sequence.known_tokens();
         self.found.clear();
         let mut idle = 0;
         if self.pool.caching() {
@@ -211,7 +211,7 @@ impl SimWorker {
         let hit = self.found.len() as u32 * rules.block_tokens;
         let before = if self.role == WorkerRole::Decode { known - 1 } else { hit };
         sequence.computed = before;
-        let wanted = sequence.wants(self.drafts(rules));
+        let wanted = sequence.tokens_wanted(self.draft_tokens(rules));
         // A whole prompt that is longer than any budget has a step for itself.
         let is_whole = !rules.is_chunked && self.role != WorkerRole::Decode;
         let tokens = if is_whole { wanted } else { wanted.min(plan.budget) };
@@ -222,7 +222,7 @@ impl SimWorker {
             return None;
         }
         for block in &self.found {
-            self.pool.hold(*block);
+            self.pool.add_holder(*block);
         }
         sequence.blocks.extend_from_slice(&self.found);
         sequence.registered = self.found.len() as u32;
@@ -245,24 +245,24 @@ impl SimWorker {
         let after = sequence.computed + tokens;
         while (sequence.blocks.len() as u32) < after.div_ceil(rules.block_tokens) {
             // There is one: the callers have counted.
-            let Some(block) = self.pool.take() else { break };
+            let Some(block) = self.pool.allocate() else { break };
             sequence.blocks.push(block);
         }
         // Draft tokens may be wrong, so a block is full when known tokens fill it.
-        let full = after.min(sequence.known()) / rules.block_tokens;
+        let full = after.min(sequence.known_tokens()) / rules.block_tokens;
         if self.pool.caching() && full > sequence.registered {
             sequence.hash(full as usize, rules.block_tokens, rules.token_of);
             let pairs = sequence.blocks.iter().zip(&sequence.hashes);
             for (block, hash) in pairs.take(full as usize).skip(sequence.registered as usize) {
-                self.pool.register(*block, *hash);
+                self.pool.index_block(*block, *hash);
             }
             sequence.registered = full;
         }
-        if sequence.decodes() {
-            plan.shape.decode(tokens, sequence.known());
+        if sequence.is_decoding() {
+            plan.shape.add_decode(tokens, sequence.known_tokens());
             plan.drafted += u64::from(tokens - 1);
         } else {
-            plan.shape.prefill(tokens, sequence.computed);
+            plan.shape.add_prefill(tokens, sequence.computed);
         }
         sequence.scheduled = tokens;
         plan.budget = plan.budget.saturating_sub(tokens);

@@ -18,9 +18,9 @@ impl Profile {
     /// Says what is out of range. [`Profile::parse`] and [`Profile::set`] have done so; a profile
     /// put together by hand has to be asked.
     pub fn check(&self) -> Result<(), String> {
-        within("max_model_len", self.max_model_len, 1, 100_000_000)?;
-        within("default_tokens", self.default_tokens, 1, MANY)?;
-        within("image_tokens", self.image_tokens, 0, MANY)?;
+        check_range("max_model_len", self.max_model_len, 1, 100_000_000)?;
+        check_range("default_tokens", self.default_tokens, 1, MANY)?;
+        check_range("image_tokens", self.image_tokens, 0, MANY)?;
         if self.model.is_empty() || self.model.chars().any(char::is_control) {
             return Err("model must be a name".to_owned());
         }
@@ -33,7 +33,7 @@ impl Profile {
 
 impl Delays {
     fn check(&self) -> Result<(), String> {
-        within("slots", self.slots, 1, MANY)
+        check_range("slots", self.slots, 1, MANY)
     }
 }
 
@@ -49,16 +49,16 @@ impl BatchingProfile {
             disaggregated.check()?;
         }
         self.hardware.check()?;
-        short("cold_start", self.start.cold_start)?;
-        short("idle_timeout", self.start.idle_timeout.unwrap_or_default())?;
-        short("first_use", self.start.first_use)
+        check_time("cold_start", self.start.cold_start)?;
+        check_time("idle_timeout", self.start.idle_timeout.unwrap_or_default())?;
+        check_time("first_use", self.start.first_use)
     }
 }
 
 impl Scheduler {
     fn check(&self) -> Result<(), String> {
-        within("max_num_seqs", self.max_num_seqs, 1, MANY)?;
-        within("max_num_batched_tokens", self.max_num_batched_tokens, 1, MANY)?;
+        check_range("max_num_seqs", self.max_num_seqs, 1, MANY)?;
+        check_range("max_num_batched_tokens", self.max_num_batched_tokens, 1, MANY)?;
         if self.max_num_batched_tokens < self.max_num_seqs {
             return Err(format!(
                 "max_num_batched_tokens ({}) must be at least max_num_seqs ({}): each running \
@@ -70,50 +70,50 @@ impl Scheduler {
             // Every request waits for a step's end at least, so this engine would refuse all.
             return Err("max_queue must be at least 1 with continuous batching".to_owned());
         }
-        short("frontend", self.frontend)
+        check_time("frontend", self.frontend)
     }
 }
 
 impl Kv {
     fn check(&self) -> Result<(), String> {
-        within("kv_blocks", self.blocks, 1, MANY)?;
-        within("block_tokens", self.block_tokens, 1, 65_536)
+        check_range("kv_blocks", self.blocks, 1, MANY)?;
+        check_range("block_tokens", self.block_tokens, 1, 65_536)
     }
 }
 
 impl Speculative {
     fn check(&self) -> Result<(), String> {
-        within("speculative tokens", self.tokens, 1, 64)?;
+        check_range("speculative tokens", self.tokens, 1, 64)?;
         if !(0.0..=1.0).contains(&self.acceptance) {
             return Err(format!("acceptance ({}) must be from 0 to 1", self.acceptance));
         }
-        short("draft", self.draft)
+        check_time("draft", self.draft)
     }
 }
 
 impl Disaggregated {
     fn check(&self) -> Result<(), String> {
-        within("prefill_workers", self.prefill_workers, 1, 1024)?;
-        amount("ns_per_token", self.ns_per_token, 1e9)?;
-        short("latency", self.latency)
+        check_range("prefill_workers", self.prefill_workers, 1, 1024)?;
+        check_amount("ns_per_token", self.ns_per_token, 1e9)?;
+        check_time("latency", self.latency)
     }
 }
 
 impl StepCost {
     fn check(&self) -> Result<(), String> {
         const MS: f64 = 86_400_000.0;
-        amount("base_ms", self.base_ms, MS)?;
-        amount("overlap", self.overlap, 1.0)?;
-        amount("kv_ns", self.kv_ns, 1e9)?;
-        amount("attention_ns", self.attention_ns, 1e9)?;
-        within("reference_context", self.reference_context, 0, 100_000_000)?;
+        check_amount("base_ms", self.base_ms, MS)?;
+        check_amount("overlap", self.overlap, 1.0)?;
+        check_amount("kv_ns", self.kv_ns, 1e9)?;
+        check_amount("attention_ns", self.attention_ns, 1e9)?;
+        check_range("reference_context", self.reference_context, 0, 100_000_000)?;
         for (name, table) in [("decode_ms", &self.decode_ms), ("prefill_ms", &self.prefill_ms)] {
             if table.is_empty() || table.len() > 10_000 {
                 return Err(format!("{name} needs from 1 to 10,000 points"));
             }
             let mut last = (0, self.base_ms);
             for &(tokens, ms) in table {
-                amount(name, ms, MS)?;
+                check_amount(name, ms, MS)?;
                 if tokens <= last.0 {
                     return Err(format!(
                         "{name}: points must be in rising order: {tokens} after {}",
@@ -134,7 +134,7 @@ impl StepCost {
     }
 }
 
-fn within(name: &str, value: u32, low: u32, high: u32) -> Result<(), String> {
+fn check_range(name: &str, value: u32, low: u32, high: u32) -> Result<(), String> {
     if (low..=high).contains(&value) {
         Ok(())
     } else {
@@ -142,7 +142,7 @@ fn within(name: &str, value: u32, low: u32, high: u32) -> Result<(), String> {
     }
 }
 
-fn amount(name: &str, value: f64, high: f64) -> Result<(), String> {
+fn check_amount(name: &str, value: f64, high: f64) -> Result<(), String> {
     if value.is_finite() && (0.0..=high).contains(&value) {
         Ok(())
     } else {
@@ -150,6 +150,6 @@ fn amount(name: &str, value: f64, high: f64) -> Result<(), String> {
     }
 }
 
-fn short(name: &str, time: Time) -> Result<(), String> {
+fn check_time(name: &str, time: Time) -> Result<(), String> {
     if time.0 <= LONG { Ok(()) } else { Err(format!("{name} ({time}) must be at most a day")) }
 }

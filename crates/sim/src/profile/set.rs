@@ -101,20 +101,20 @@ impl Profile {
     /// Changes one setting, or says why not; then nothing has changed.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let mut changed = self.clone();
-        changed.change(key, value)?;
+        changed.set_value(key, value)?;
         changed.check()?;
         *self = changed;
         Ok(())
     }
 
-    fn change(&mut self, key: &str, value: &str) -> Result<(), String> {
+    fn set_value(&mut self, key: &str, value: &str) -> Result<(), String> {
         match (key, &mut self.engine) {
             ("model", _) => value.clone_into(&mut self.model),
-            ("max_model_len", _) => self.max_model_len = number(key, value)?,
-            ("default_tokens", _) => self.default_tokens = number(key, value)?,
-            ("image_tokens", _) => self.image_tokens = number(key, value)?,
+            ("max_model_len", _) => self.max_model_len = parse_number(key, value)?,
+            ("default_tokens", _) => self.default_tokens = parse_number(key, value)?,
+            ("image_tokens", _) => self.image_tokens = parse_number(key, value)?,
             ("answer", _) => {
-                self.answer = if value == "none" { None } else { Some(text(key, value)?) };
+                self.answer = if value == "none" { None } else { Some(parse_value(key, value)?) };
             }
             ("time_factor", _) => {
                 let factor = value.parse().ok().filter(|factor| (0.01..=100.0).contains(factor));
@@ -122,24 +122,26 @@ impl Profile {
                     format!("time_factor is a number from 0.01 to 100, not `{value}`")
                 })?);
             }
-            ("max_queue", EngineProfile::Delays(delays)) => delays.max_queue = limit(key, value)?,
-            ("max_queue", EngineProfile::Batching(batching)) => {
-                batching.scheduler.max_queue = limit(key, value)?;
+            ("max_queue", EngineProfile::Delays(delays)) => {
+                delays.max_queue = parse_limit(key, value)?;
             }
-            (_, EngineProfile::Delays(delays)) => return delays.change(key, value),
-            (_, EngineProfile::Batching(batching)) => return batching.change(key, value),
+            ("max_queue", EngineProfile::Batching(batching)) => {
+                batching.scheduler.max_queue = parse_limit(key, value)?;
+            }
+            (_, EngineProfile::Delays(delays)) => return delays.set_value(key, value),
+            (_, EngineProfile::Batching(batching)) => return batching.set_value(key, value),
         }
         Ok(())
     }
 }
 
 impl Delays {
-    fn change(&mut self, key: &str, value: &str) -> Result<(), String> {
+    fn set_value(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
-            "ttft" => self.ttft = text(key, value)?,
-            "itl" => self.itl = text(key, value)?,
-            "slots" => self.slots = number(key, value)?,
-            _ if has(Batching, key) => {
+            "ttft" => self.ttft = parse_value(key, value)?,
+            "itl" => self.itl = parse_value(key, value)?,
+            "slots" => self.slots = parse_number(key, value)?,
+            _ if has_key(Batching, key) => {
                 return Err(format!(
                     "`{key}` belongs to a profile with continuous batching; this one has fixed \
                      delays: {}",
@@ -153,23 +155,23 @@ impl Delays {
 }
 
 impl BatchingProfile {
-    fn change(&mut self, key: &str, value: &str) -> Result<(), String> {
+    fn set_value(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
-            "max_num_seqs" => self.scheduler.max_num_seqs = number(key, value)?,
+            "max_num_seqs" => self.scheduler.max_num_seqs = parse_number(key, value)?,
             "max_num_batched_tokens" => {
-                self.scheduler.max_num_batched_tokens = number(key, value)?;
+                self.scheduler.max_num_batched_tokens = parse_number(key, value)?;
             }
-            "frontend" => self.scheduler.frontend = text(key, value)?,
-            "kv_blocks" => self.kv.blocks = number(key, value)?,
+            "frontend" => self.scheduler.frontend = parse_value(key, value)?,
+            "kv_blocks" => self.kv.blocks = parse_number(key, value)?,
             "prefix_caching" => {
                 self.kv.prefix_caching = switch(key, value)?;
             }
             "chunked_prefill" => self.scheduler.chunked_prefill = switch(key, value)?,
             "precision" => self.hardware.precision = value.parse()?,
             "tp" => self.hardware = self.hardware.with_tensor_parallel(value)?,
-            "speculative" => self.speculative = speculative(value, self.speculative)?,
+            "speculative" => self.speculative = parse_speculative(value, self.speculative)?,
             "disaggregated" => {
-                let workers = number(key, value)?;
+                let workers = parse_number(key, value)?;
                 let rest = self.disaggregated.unwrap_or(Disaggregated {
                     prefill_workers: 0,
                     latency: super::Time::default(),
@@ -178,13 +180,13 @@ impl BatchingProfile {
                 self.disaggregated =
                     (workers > 0).then_some(Disaggregated { prefill_workers: workers, ..rest });
             }
-            "cold_start" => self.start.cold_start = text(key, value)?,
+            "cold_start" => self.start.cold_start = parse_value(key, value)?,
             "idle_timeout" => {
                 self.start.idle_timeout =
-                    if value == "none" { None } else { Some(text(key, value)?) };
+                    if value == "none" { None } else { Some(parse_value(key, value)?) };
             }
-            "first_use" => self.start.first_use = text(key, value)?,
-            _ if has(OfDelays, key) => {
+            "first_use" => self.start.first_use = parse_value(key, value)?,
+            _ if has_key(OfDelays, key) => {
                 return Err(format!(
                     "`{key}` belongs to a profile with fixed delays; this one has continuous \
                      batching, whose times come from its steps: {}",
@@ -198,7 +200,10 @@ impl BatchingProfile {
 }
 
 /// `K:ACCEPTANCE`, or `none`.
-fn speculative(value: &str, present: Option<Speculative>) -> Result<Option<Speculative>, String> {
+fn parse_speculative(
+    value: &str,
+    present: Option<Speculative>,
+) -> Result<Option<Speculative>, String> {
     if value == "none" {
         return Ok(None);
     }
@@ -218,7 +223,7 @@ fn switch(key: &str, value: &str) -> Result<bool, String> {
     }
 }
 
-fn has(scope: SettingScope, key: &str) -> bool {
+fn has_key(scope: SettingScope, key: &str) -> bool {
     SETTINGS.iter().any(|setting| setting.scope == scope && setting.key == key)
 }
 
@@ -226,15 +231,15 @@ fn unknown_setting(key: &str, own: SettingScope) -> String {
     format!("no setting `{key}`; this profile has {}, {}", keys(All), keys(own))
 }
 
-fn number(key: &str, value: &str) -> Result<u32, String> {
+fn parse_number(key: &str, value: &str) -> Result<u32, String> {
     value.parse().map_err(|_| format!("{key} is a whole number below 2^32, not `{value}`"))
 }
 
-fn limit(key: &str, value: &str) -> Result<Option<u32>, String> {
-    if value == "none" { Ok(None) } else { number(key, value).map(Some) }
+fn parse_limit(key: &str, value: &str) -> Result<Option<u32>, String> {
+    if value == "none" { Ok(None) } else { parse_number(key, value).map(Some) }
 }
 
-fn text<T: FromStr>(key: &str, value: &str) -> Result<T, String>
+fn parse_value<T: FromStr>(key: &str, value: &str) -> Result<T, String>
 where
     T::Err: Display,
 {

@@ -12,8 +12,8 @@ impl Profile {
     pub(super) fn slow_down(&mut self, factor: f64) {
         match &mut self.engine {
             EngineProfile::Delays(Delays { ttft, itl, .. }) => {
-                *ttft = delay(*ttft, factor);
-                *itl = delay(*itl, factor);
+                *ttft = slow_delay(*ttft, factor);
+                *itl = slow_delay(*itl, factor);
             }
             EngineProfile::Batching(batching) => batching.slow_down(factor),
         }
@@ -22,7 +22,7 @@ impl Profile {
 
 impl BatchingProfile {
     fn slow_down(&mut self, factor: f64) {
-        let later = |time: &mut Time| time.0 = longer(time.0, factor);
+        let later = |time: &mut Time| time.0 = slow_time(time.0, factor);
         self.step.slow_down(factor);
         later(&mut self.scheduler.frontend);
         later(&mut self.start.cold_start);
@@ -49,8 +49,8 @@ impl StepCost {
     }
 }
 
-fn delay(delay: Delay, factor: f64) -> Delay {
-    let longer = |time| longer(time, factor);
+fn slow_delay(delay: Delay, factor: f64) -> Delay {
+    let longer = |time| slow_time(time, factor);
     match delay {
         Delay::Fixed(time) => Delay::Fixed(longer(time)),
         Delay::Uniform(low, high) => Delay::Uniform(longer(low), longer(high)),
@@ -59,6 +59,6 @@ fn delay(delay: Delay, factor: f64) -> Delay {
     }
 }
 
-fn longer(time: Duration, factor: f64) -> Duration {
+fn slow_time(time: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(time.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }

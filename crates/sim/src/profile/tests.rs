@@ -159,10 +159,10 @@ fn a_factor_is_on_every_time() {
     assert_eq!((split.latency, split.ns_per_token), (time(18), 22.0));
     // Twice is exact in binary, so every step takes just twice as long.
     let mut mixed = crate::StepShape::default();
-    mixed.decode(1, 3000);
-    mixed.decode(1, 70);
-    mixed.prefill(500, 1000);
-    assert_eq!(engine.step.ms(&mixed), 2.0 * before.step.ms(&mixed));
+    mixed.add_decode(1, 3000);
+    mixed.add_decode(1, 70);
+    mixed.add_prefill(500, 1000);
+    assert_eq!(engine.step.step_ms(&mixed), 2.0 * before.step.step_ms(&mixed));
     assert_eq!((&engine.kv, engine.step.overlap), (&before.kv, before.step.overlap));
     assert_eq!(Profile::parse(&profile.to_toml().unwrap()).as_ref(), Ok(&profile));
 }

@@ -82,7 +82,7 @@ pub(crate) fn poisson(
     let mut at = 0.0;
     (0..count)
         .map(|id| {
-            at += gaps.exponential() / rate;
+            at += gaps.draw_exponential() / rate;
             JobArrival { at: Nanos::from_secs_f64(at), job: make(id) }
         })
         .collect()
@@ -95,8 +95,8 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
 /// Standard error of the mean of a correlated sequence: from the means of 50 batches.
 pub(crate) fn standard_error(values: &[f64]) -> f64 {
     let means: Vec<f64> = values.chunks_exact(values.len() / 50).map(mean).collect();
-    let centre = mean(&means);
-    let squares: f64 = means.iter().map(|m| (m - centre).powi(2)).sum();
+    let center = mean(&means);
+    let squares: f64 = means.iter().map(|m| (m - center).powi(2)).sum();
     (squares / (means.len() - 1) as f64 / means.len() as f64).sqrt()
 }
 

@@ -3,7 +3,7 @@
 use goodput_model::{Reported, ReportedMetric, SourceTool};
 
 use super::Source::Arithmetic;
-use super::words::{duration, number};
+use super::words::{duration_s, number_text};
 use super::{Check, CheckFinding};
 
 /// Rounding of what is printed with few digits.
@@ -16,18 +16,18 @@ pub(super) const ADVICE: &str =
     "do not use this file: it was edited, damaged, or written by a broken tool";
 
 pub(super) const CHECKS: [Check; 9] = [
-    Check::new(Arithmetic, "percentile_order", "percentiles rise", percentile_order),
-    Check::new(Arithmetic, "mean_in_range", "mean fits its percentiles", mean_in_range),
-    Check::new(Arithmetic, "latency_sign", "latencies above zero", latency_sign),
-    Check::new(Arithmetic, "ttft_below_e2e", "TTFT below E2E", ttft_below_e2e),
-    Check::new(Arithmetic, "request_sum", "ok + failed = sent", request_sum),
-    Check::new(Arithmetic, "request_rate", "requests / duration", request_rate),
-    Check::new(Arithmetic, "token_rate", "tokens / duration", token_rate),
-    Check::new(Arithmetic, "stated_twice", "figures stated twice", stated_twice),
-    Check::new(Arithmetic, "not_finite", "values that are not numbers", not_finite),
+    Check::new(Arithmetic, "percentile_order", "percentiles rise", check_percentile_order),
+    Check::new(Arithmetic, "mean_in_range", "mean fits its percentiles", check_mean_in_range),
+    Check::new(Arithmetic, "latency_sign", "latencies above zero", check_latency_sign),
+    Check::new(Arithmetic, "ttft_below_e2e", "TTFT below E2E", check_ttft_below_e2e),
+    Check::new(Arithmetic, "request_sum", "ok + failed = sent", check_request_sum),
+    Check::new(Arithmetic, "request_rate", "requests / duration", check_request_rate),
+    Check::new(Arithmetic, "token_rate", "tokens / duration", check_token_rate),
+    Check::new(Arithmetic, "stated_twice", "figures stated twice", check_stated_twice),
+    Check::new(Arithmetic, "not_finite", "values that are not numbers", check_finite),
 ];
 
-fn metrics(run: &Reported) -> impl Iterator<Item = (&str, &ReportedMetric)> {
+fn reported_metrics(run: &Reported) -> impl Iterator<Item = (&str, &ReportedMetric)> {
     run.metrics.iter().map(|(name, metric)| (name.as_str(), metric))
 }
 
@@ -44,10 +44,10 @@ pub(super) fn is_above(a: f64, b: f64) -> bool {
     a > b + ROUNDING * a.abs().max(b.abs())
 }
 
-fn percentile_order(run: &Reported) -> Option<CheckFinding> {
+fn check_percentile_order(run: &Reported) -> Option<CheckFinding> {
     let mut reasons = Vec::new();
     let mut compared = 0;
-    for (name, metric) in metrics(run) {
+    for (name, metric) in reported_metrics(run) {
         let mut chain: Vec<(String, f64)> = Vec::new();
         chain.extend(metric.min.map(|min| ("min".to_owned(), min)));
         let mut stated = metric.percentiles.clone();
@@ -63,17 +63,21 @@ fn percentile_order(run: &Reported) -> Option<CheckFinding> {
             let is_same = low == high && is_above(*b, *a);
             if is_above(*a, *b) || is_same {
                 let sign = if is_same { "differs from" } else { "is above" };
-                reasons.push(format!("{name}: {low} {} {sign} {high} {}", number(*a), number(*b)));
+                reasons.push(format!(
+                    "{name}: {low} {} {sign} {high} {}",
+                    number_text(*a),
+                    number_text(*b)
+                ));
             }
         }
     }
     (compared > 0).then(|| judge_reasons(&reasons, format!("{compared} pairs in order")))
 }
 
-fn mean_in_range(run: &Reported) -> Option<CheckFinding> {
+fn check_mean_in_range(run: &Reported) -> Option<CheckFinding> {
     let (mut reasons, mut doubts) = (Vec::new(), Vec::new());
     let mut compared = 0;
-    for (name, metric) in metrics(run) {
+    for (name, metric) in reported_metrics(run) {
         let Some(mean) = metric.mean else { continue };
         compared += 1;
         if metric.std.is_some_and(|std| std < 0.0) {
@@ -86,20 +90,20 @@ fn mean_in_range(run: &Reported) -> Option<CheckFinding> {
         if metric.min.is_some_and(|min| is_above(min, mean))
             || metric.max.is_some_and(|max| is_above(mean, max))
         {
-            reasons.push(format!("{name}: mean {} outside min and max", number(mean)));
+            reasons.push(format!("{name}: mean {} outside min and max", number_text(mean)));
         }
         let n = metric.n.or(run.ok.filter(|_| name != "itl"));
-        reasons.extend(beyond_deviation(name, metric, mean, n));
-        reasons.extend(beyond_percentiles(name, metric, mean, n));
-        reasons.extend(beyond_range(name, metric, mean, n));
+        reasons.extend(mean_beyond_deviation(name, metric, mean, n));
+        reasons.extend(mean_beyond_percentiles(name, metric, mean, n));
+        reasons.extend(mean_beyond_range(name, metric, mean, n));
         // Gaps come in bunches: of them one in a hundred may well make most of the time.
         let p99 = metric.percentile(99.0).filter(|p99| name != "itl" && is_above(mean, *p99));
         doubts.extend(p99.map(|p99| {
             format!(
                 "{name}: mean {} above p99 {}, so the slowest hundredth would take {} ms or more on average",
-                number(mean),
-                number(p99),
-                number(mean + 99.0 * (mean - p99).max(0.0))
+                number_text(mean),
+                number_text(p99),
+                number_text(mean + 99.0 * (mean - p99).max(0.0))
             )
         }));
     }
@@ -116,7 +120,7 @@ fn mean_in_range(run: &Reported) -> Option<CheckFinding> {
 
 /// For every distribution the quantile of a share q lies at most sqrt(q/(1−q)) standard deviations
 /// above the mean and sqrt((1−q)/q) below it.
-fn beyond_deviation(
+fn mean_beyond_deviation(
     name: &str,
     metric: &ReportedMetric,
     mean: f64,
@@ -144,15 +148,15 @@ fn beyond_deviation(
     Some(format!(
         "{name}: mean {} and p{percent} {} lie further apart than a standard deviation of {} \
          allows",
-        number(mean),
-        number(value),
-        number(std)
+        number_text(mean),
+        number_text(value),
+        number_text(std)
     ))
 }
 
 /// Between two percentiles no value lies outside them, which bounds the mean on both sides. Tools take
 /// different ranks for a percentile, so a value more or less may be there.
-fn beyond_percentiles(
+fn mean_beyond_percentiles(
     name: &str,
     metric: &ReportedMetric,
     mean: f64,
@@ -183,15 +187,20 @@ fn beyond_percentiles(
         let (side, bound) = if is_low { ("below", least) } else { ("above", most) };
         format!(
             "{name}: mean {} {side} the {} that its percentiles allow",
-            number(mean),
-            number(bound)
+            number_text(mean),
+            number_text(bound)
         )
     })
 }
 
 /// The variance is at most (max − mean)(mean − min), and at least half of the square of the range over
 /// the number of values.
-fn beyond_range(name: &str, metric: &ReportedMetric, mean: f64, n: Option<u64>) -> Option<String> {
+fn mean_beyond_range(
+    name: &str,
+    metric: &ReportedMetric,
+    mean: f64,
+    n: Option<u64>,
+) -> Option<String> {
     let n = n.filter(|n| *n >= 10)? as f64;
     let std = metric.std.filter(|std| *std >= 0.0)?;
     let (min, max) = metric.min.zip(metric.max)?;
@@ -206,20 +215,20 @@ fn beyond_range(name: &str, metric: &ReportedMetric, mean: f64, n: Option<u64>) 
     };
     Some(format!(
         "{name}: a standard deviation of {} {side} the {} that min and max allow",
-        number(std),
-        number(bound)
+        number_text(std),
+        number_text(bound)
     ))
 }
 
-fn latency_sign(run: &Reported) -> Option<CheckFinding> {
+fn check_latency_sign(run: &Reported) -> Option<CheckFinding> {
     let mut reasons = Vec::new();
-    for (name, metric) in metrics(run) {
+    for (name, metric) in reported_metrics(run) {
         let values = metric.percentiles.iter().map(|(_, value)| *value);
         let mut all = values.chain(metric.mean).chain(metric.median).chain(metric.min);
         // A gap may be zero if events came in one read; anything else takes time.
         let may_be_zero = matches!(name, "itl" | "tpot");
         if let Some(bad) = all.find(|value| *value < 0.0 || (*value == 0.0 && !may_be_zero)) {
-            reasons.push(format!("{name} of {} ms", number(bad)));
+            reasons.push(format!("{name} of {} ms", number_text(bad)));
         }
     }
     if run.duration_s.is_some_and(|seconds| seconds <= 0.0) {
@@ -228,7 +237,7 @@ fn latency_sign(run: &Reported) -> Option<CheckFinding> {
     (!run.metrics.is_empty()).then(|| judge_reasons(&reasons, "all above zero"))
 }
 
-fn ttft_below_e2e(run: &Reported) -> Option<CheckFinding> {
+fn check_ttft_below_e2e(run: &Reported) -> Option<CheckFinding> {
     let (ttft, e2e) = (run.metrics.get("ttft")?, run.metrics.get("e2e")?);
     let mut reasons = Vec::new();
     let mut compare = |what: String, pair: Option<(f64, f64)>| {
@@ -237,8 +246,8 @@ fn ttft_below_e2e(run: &Reported) -> Option<CheckFinding> {
         {
             reasons.push(format!(
                 "{what} of TTFT {} ms above that of E2E {} ms",
-                number(a),
-                number(b)
+                number_text(a),
+                number_text(b)
             ));
         }
     };
@@ -249,7 +258,7 @@ fn ttft_below_e2e(run: &Reported) -> Option<CheckFinding> {
     Some(judge_reasons(&reasons, "TTFT is below E2E"))
 }
 
-fn request_sum(run: &Reported) -> Option<CheckFinding> {
+fn check_request_sum(run: &Reported) -> Option<CheckFinding> {
     let (asked, ok) = (run.asked?, run.ok?);
     // AIPerf leaves a count of zero out.
     let failed = run.failed.or((run.tool == SourceTool::Aiperf).then_some(0))?;
@@ -268,7 +277,7 @@ fn request_sum(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-pub(super) fn tolerance(run: &Reported) -> f64 {
+pub(super) fn rounding_tolerance(run: &Reported) -> f64 {
     match run.tool {
         SourceTool::Guidellm => WEIGHTED_RATE,
         _ => RATE,
@@ -277,50 +286,59 @@ pub(super) fn tolerance(run: &Reported) -> f64 {
 
 /// Whether a stated rate is what its parts give; none if a part is missing. Without a duration the
 /// rate of the requests stands for it.
-fn quotient(run: &Reported, what: &str, amount: Option<f64>, rate: Option<f64>) -> Option<String> {
+fn check_rate(
+    run: &Reported,
+    what: &str,
+    amount: Option<f64>,
+    rate: Option<f64>,
+) -> Option<String> {
     let (amount, rate) = (amount?, rate?);
-    let computed = amount / duration(run).filter(|seconds| *seconds > 0.0)?;
-    let differs = (computed - rate).abs() > tolerance(run) * computed.abs().max(rate.abs());
+    let computed = amount / duration_s(run).filter(|seconds| *seconds > 0.0)?;
+    let differs =
+        (computed - rate).abs() > rounding_tolerance(run) * computed.abs().max(rate.abs());
     Some(if differs {
         let by = if run.duration_s.is_some() { "duration" } else { "request rate" };
-        format!("{} {what} stated, {} by count and {by}", number(rate), number(computed))
+        format!("{} {what} stated, {} by count and {by}", number_text(rate), number_text(computed))
     } else {
         String::new()
     })
 }
 
-fn rates(found: &[Option<String>], fine: &str) -> Option<CheckFinding> {
+fn rates_finding(found: &[Option<String>], fine: &str) -> Option<CheckFinding> {
     let known: Vec<_> = found.iter().flatten().collect();
     let reasons: Vec<String> =
         known.iter().filter(|r| !r.is_empty()).map(|r| (*r).clone()).collect();
     (!known.is_empty()).then(|| judge_reasons(&reasons, fine))
 }
 
-fn request_rate(run: &Reported) -> Option<CheckFinding> {
+fn check_request_rate(run: &Reported) -> Option<CheckFinding> {
     // Ours counts completions inside a window, not the requests of the sample.
     if run.tool == SourceTool::Goodput {
         return None;
     }
     let ok = run.ok.filter(|_| run.duration_s.is_some()).map(|ok| ok as f64);
-    rates(&[quotient(run, "req/s", ok, run.requests_per_s)], "the rate is requests over duration")
+    rates_finding(
+        &[check_rate(run, "req/s", ok, run.requests_per_s)],
+        "the rate is requests over duration",
+    )
 }
 
-fn token_rate(run: &Reported) -> Option<CheckFinding> {
+fn check_token_rate(run: &Reported) -> Option<CheckFinding> {
     if run.tool == SourceTool::Goodput {
         return None;
     }
     let output = run.output_tokens.map(|n| n as f64);
     let total = run.input_tokens.zip(output).map(|(input, output)| input as f64 + output);
-    rates(
+    rates_finding(
         &[
-            quotient(run, "output tokens/s", output, run.output_tokens_per_s),
-            quotient(run, "total tokens/s", total, run.total_tokens_per_s),
+            check_rate(run, "output tokens/s", output, run.output_tokens_per_s),
+            check_rate(run, "total tokens/s", total, run.total_tokens_per_s),
         ],
         "the rates are tokens over duration",
     )
 }
 
-fn stated_twice(run: &Reported) -> Option<CheckFinding> {
+fn check_stated_twice(run: &Reported) -> Option<CheckFinding> {
     (!run.conflicts.is_empty()).then(|| {
         let shown: Vec<_> = run.conflicts.iter().take(4).map(String::as_str).collect();
         let rest = run.conflicts.len() - shown.len();
@@ -329,7 +347,7 @@ fn stated_twice(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn not_finite(run: &Reported) -> Option<CheckFinding> {
+fn check_finite(run: &Reported) -> Option<CheckFinding> {
     (run.not_finite > 0).then(|| {
         CheckFinding::doubtful(
             format!("{} values are NaN or infinite: something was divided by zero", run.not_finite),

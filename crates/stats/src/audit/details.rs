@@ -4,9 +4,9 @@ use goodput_model::{Nanos, Reported, ReportedMode, ReportedRequest, SourceTool};
 
 use super::Source::{Arithmetic, MeasurementTraps};
 use super::phases::tokens_per_gap;
-use super::words::{number, percent};
+use super::words::{number_text, percent_text};
 use super::{Check, CheckFinding};
-use crate::kolmogorov::exponential_gaps;
+use crate::kolmogorov::test_exponential_gaps;
 use crate::summary::GapTest;
 
 /// Sums of the same numbers in another order.
@@ -21,37 +21,37 @@ const FEW_PAIRS: f64 = 2.0;
 const MANY: f64 = 10.0;
 
 pub(super) const CHECKS: [Check; 8] = [
-    Check::new(Arithmetic, "recomputed_statistics", "figures recomputed", recomputed),
-    Check::new(Arithmetic, "recomputed_totals", "totals recomputed", totals),
-    Check::new(Arithmetic, "request_latencies", "latencies per request", latencies),
-    Check::new(Arithmetic, "identical_latencies", "latencies differ", identical),
-    Check::new(Arithmetic, "copied_requests", "requests are distinct", copied),
-    Check::new(MeasurementTraps, "arrival_gaps", "gaps between sends", arrival_gaps),
-    Check::new(MeasurementTraps, "coalesced_chunks", "tokens for each event", coalesced),
-    Check::new(MeasurementTraps, "one_token_answers", "answers of one token", one_token),
+    Check::new(Arithmetic, "recomputed_statistics", "figures recomputed", check_recomputed),
+    Check::new(Arithmetic, "recomputed_totals", "totals recomputed", check_totals),
+    Check::new(Arithmetic, "request_latencies", "latencies per request", check_latencies),
+    Check::new(Arithmetic, "identical_latencies", "latencies differ", check_identical),
+    Check::new(Arithmetic, "copied_requests", "requests are distinct", check_copied),
+    Check::new(MeasurementTraps, "arrival_gaps", "gaps between sends", check_arrival_gaps),
+    Check::new(MeasurementTraps, "coalesced_chunks", "tokens for each event", check_coalesced),
+    Check::new(MeasurementTraps, "one_token_answers", "answers of one token", check_one_token),
 ];
 
-fn good(run: &Reported) -> Option<Vec<&ReportedRequest>> {
+fn good_requests(run: &Reported) -> Option<Vec<&ReportedRequest>> {
     let good: Vec<_> = run.details.as_ref()?.iter().filter(|request| !request.is_failed).collect();
     (!good.is_empty()).then_some(good)
 }
 
 /// Samples of a metric as the tool itself takes them; none if it weighs them otherwise.
-fn samples(run: &Reported, metric: &str) -> Option<Vec<f64>> {
-    let good = good(run)?;
+fn metric_samples(run: &Reported, metric: &str) -> Option<Vec<f64>> {
+    let good = good_requests(run)?;
     let flat =
         matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust | SourceTool::Sglang);
     let list: Vec<f64> = match metric {
         "ttft" => good.iter().filter_map(|request| request.ttft_ms).collect(),
         "e2e" => good.iter().filter_map(|request| request.e2e_ms).collect(),
         "itl" if flat => good.iter().flat_map(|r| r.gaps_ms.iter().flatten()).copied().collect(),
-        "tpot" if flat => good.iter().filter_map(|request| tpot(request)).collect(),
+        "tpot" if flat => good.iter().filter_map(|request| request_tpot(request)).collect(),
         _ => return None,
     };
     (!list.is_empty()).then_some(list)
 }
 
-fn tpot(request: &ReportedRequest) -> Option<f64> {
+fn request_tpot(request: &ReportedRequest) -> Option<f64> {
     let tokens = request.output_tokens.filter(|n| *n > 1)?;
     let gaps = || request.gaps_ms.as_ref().map(|gaps| gaps.iter().sum::<f64>());
     let decode = request.e2e_ms.zip(request.ttft_ms).map(|(e2e, ttft)| e2e - ttft).or_else(gaps)?;
@@ -59,7 +59,7 @@ fn tpot(request: &ReportedRequest) -> Option<f64> {
 }
 
 /// The percentile between the two neighbors in rank, as NumPy has it by default.
-fn linear(sorted: &[f64], percent: f64) -> Option<f64> {
+fn linear_percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let rank = (percent / 100.0).clamp(0.0, 1.0) * last as f64;
     let (low, high) = (sorted.get(rank.floor() as usize)?, sorted.get(rank.ceil() as usize)?);
@@ -67,35 +67,35 @@ fn linear(sorted: &[f64], percent: f64) -> Option<f64> {
 }
 
 /// The smallest sample that at least this many do not exceed.
-fn nearest_rank(sorted: &[f64], percent: f64) -> Option<f64> {
+fn nearest_rank_percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted.get(rank.min(sorted.len()).checked_sub(1)?).copied()
 }
 
 /// The sample above that, where the rank is a whole number: what a sum of weights that falls short of
 /// it by rounding gives.
-fn next_rank(sorted: &[f64], percent: f64) -> Option<f64> {
+fn next_rank_percentile(sorted: &[f64], percent: f64) -> Option<f64> {
     let index = (percent / 100.0 * sorted.len() as f64).floor() as usize;
     sorted.get(index.min(sorted.len().checked_sub(1)?)).copied()
 }
 
-fn agrees(a: f64, b: f64, tolerance: f64) -> bool {
+fn is_within_tolerance(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * a.abs().max(b.abs()) + 1e-9
 }
 
-fn recomputed(run: &Reported) -> Option<CheckFinding> {
+fn check_recomputed(run: &Reported) -> Option<CheckFinding> {
     // A sample of the requests says nothing about figures of all of them.
-    let good = good(run)?.len() as u64;
+    let good = good_requests(run)?.len() as u64;
     if run.ok.is_some_and(|ok| ok != good) && run.tool == SourceTool::Guidellm {
         return None;
     }
     let mut reasons = Vec::new();
     let mut compared = 0;
     for (name, metric) in &run.metrics {
-        let Some(mut sorted) = samples(run, name) else { continue };
+        let Some(mut sorted) = metric_samples(run, name) else { continue };
         let tolerance = match name.as_str() {
             // Without the latencies the wait for the last event, which carries no token, is missing.
-            "tpot" if samples(run, "e2e").is_none() => 0.05,
+            "tpot" if metric_samples(run, "e2e").is_none() => 0.05,
             "tpot" => 1e-3,
             _ => SAME,
         };
@@ -104,13 +104,17 @@ fn recomputed(run: &Reported) -> Option<CheckFinding> {
         let median = metric.median.map(|median| (50.0, median));
         for (q, value) in metric.percentiles.iter().copied().chain(median) {
             compared += 1;
-            let ways = [linear(&sorted, q), nearest_rank(&sorted, q), next_rank(&sorted, q)];
-            if !ways.iter().flatten().any(|way| agrees(*way, value, tolerance)) {
+            let ways = [
+                linear_percentile(&sorted, q),
+                nearest_rank_percentile(&sorted, q),
+                next_rank_percentile(&sorted, q),
+            ];
+            if !ways.iter().flatten().any(|way| is_within_tolerance(*way, value, tolerance)) {
                 let found = ways.iter().flatten().next().copied().unwrap_or_default();
                 reasons.push(format!(
                     "{name} p{q}: {} ms stated, {} ms by the requests",
-                    number(value),
-                    number(found)
+                    number_text(value),
+                    number_text(found)
                 ));
             }
         }
@@ -125,11 +129,11 @@ fn recomputed(run: &Reported) -> Option<CheckFinding> {
             let is_known = what == "mean" || tolerance == SAME;
             let Some(stated) = stated.filter(|_| is_known) else { continue };
             compared += 1;
-            if !found.iter().any(|found| agrees(stated, *found, tolerance)) {
+            if !found.iter().any(|found| is_within_tolerance(stated, *found, tolerance)) {
                 reasons.push(format!(
                     "{name} {what}: {} ms stated, {} ms by the requests",
-                    number(stated),
-                    number(found.first().copied().unwrap_or_default())
+                    number_text(stated),
+                    number_text(found.first().copied().unwrap_or_default())
                 ));
             }
         }
@@ -147,7 +151,7 @@ fn recomputed(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn totals(run: &Reported) -> Option<CheckFinding> {
+fn check_totals(run: &Reported) -> Option<CheckFinding> {
     let all = run.details.as_ref()?;
     // It cuts warm-up and cooldown from its figures, or keeps a sample of the requests.
     if run.tool == SourceTool::Guidellm && run.asked.is_some_and(|asked| asked != all.len() as u64)
@@ -191,8 +195,8 @@ fn totals(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn latencies(run: &Reported) -> Option<CheckFinding> {
-    let good = good(run)?;
+fn check_latencies(run: &Reported) -> Option<CheckFinding> {
+    let good = good_requests(run)?;
     let negative = |request: &&&ReportedRequest| {
         let gaps = request.gaps_ms.iter().flatten();
         let mut all = gaps.copied().chain(request.ttft_ms).chain(request.e2e_ms);
@@ -222,7 +226,7 @@ fn latencies(run: &Reported) -> Option<CheckFinding> {
 }
 
 /// All statistics of TTFT that a file without requests states, where they are one figure.
-fn one_figure(run: &Reported) -> Option<f64> {
+fn single_ttft_value(run: &Reported) -> Option<f64> {
     let ttft = run.metrics.get("ttft").filter(|_| run.tool != SourceTool::Goodput)?;
     let mean = ttft.mean.filter(|_| run.ok.is_some_and(|ok| ok >= 10))?;
     let same = ttft.percentiles.iter().filter(|(_, value)| *value == mean).count();
@@ -230,18 +234,18 @@ fn one_figure(run: &Reported) -> Option<f64> {
     is_one.then_some(mean)
 }
 
-fn identical(run: &Reported) -> Option<CheckFinding> {
-    if let Some(value) = one_figure(run).filter(|_| run.details.is_none()) {
+fn check_identical(run: &Reported) -> Option<CheckFinding> {
+    if let Some(value) = single_ttft_value(run).filter(|_| run.details.is_none()) {
         return Some(CheckFinding::wrong(
-            format!("mean and every percentile of TTFT are {} ms", number(value)),
+            format!("mean and every percentile of TTFT are {} ms", number_text(value)),
             "no measurement does that; do not use this file",
         ));
     }
-    let list = samples(run, "ttft").filter(|list| list.len() >= 10)?;
+    let list = metric_samples(run, "ttft").filter(|list| list.len() >= 10)?;
     let first = *list.first()?;
     Some(if list.iter().all(|value| *value == first) {
         CheckFinding::wrong(
-            format!("all {} requests have a TTFT of exactly {} ms", list.len(), number(first)),
+            format!("all {} requests have a TTFT of exactly {} ms", list.len(), number_text(first)),
             "no measurement does that; do not use this file",
         )
     } else {
@@ -251,9 +255,11 @@ fn identical(run: &Reported) -> Option<CheckFinding> {
 
 /// Two requests that agree in their TTFT need not agree in anything else: where they do, to the last
 /// digit and far more often than equal figures meet by chance, one is a copy of the other.
-fn copied(run: &Reported) -> Option<CheckFinding> {
-    let good: Vec<_> =
-        good(run)?.into_iter().filter(|r| r.ttft_ms.is_some_and(|ttft| ttft > 0.0)).collect();
+fn check_copied(run: &Reported) -> Option<CheckFinding> {
+    let good: Vec<_> = good_requests(run)?
+        .into_iter()
+        .filter(|r| r.ttft_ms.is_some_and(|ttft| ttft > 0.0))
+        .collect();
     let rest = |r: &ReportedRequest| {
         let gaps = r.gaps_ms.iter().flatten().map(|gap| gap.to_bits()).collect::<Vec<_>>();
         (r.e2e_ms.map(f64::to_bits), gaps, r.input_tokens, r.output_tokens)
@@ -266,8 +272,8 @@ fn copied(run: &Reported) -> Option<CheckFinding> {
     let rest: Vec<_> = good.iter().map(|r| rest(r)).collect();
     let both: Vec<_> = first.iter().zip(&rest).collect();
     let n = good.len() as f64;
-    let chance = pairs(&first) * pairs(&rest) / (n * (n - 1.0) / 2.0);
-    let (found, copies) = (pairs(&both), repeats(&both));
+    let chance = equal_pairs(&first) * equal_pairs(&rest) / (n * (n - 1.0) / 2.0);
+    let (found, copies) = (equal_pairs(&both), repeat_count(&both));
     Some(if found > FEW_PAIRS + MANY * chance {
         CheckFinding::wrong(
             format!(
@@ -284,21 +290,21 @@ fn copied(run: &Reported) -> Option<CheckFinding> {
 }
 
 /// How many of them are equal to one before.
-fn repeats<T: Ord>(values: &[T]) -> usize {
+fn repeat_count<T: Ord>(values: &[T]) -> usize {
     let mut sorted: Vec<&T> = values.iter().collect();
     sorted.sort_unstable();
     sorted.windows(2).filter(|pair| pair[0] == pair[1]).count()
 }
 
 /// Pairs of equals.
-fn pairs<T: Ord>(values: &[T]) -> f64 {
+fn equal_pairs<T: Ord>(values: &[T]) -> f64 {
     let mut sorted: Vec<&T> = values.iter().collect();
     sorted.sort_unstable();
     let among = |group: &[&T]| group.len() as f64 * (group.len() as f64 - 1.0) / 2.0;
     sorted.chunk_by(|a, b| a == b).map(among).sum()
 }
 
-fn arrival_gaps(run: &Reported) -> Option<CheckFinding> {
+fn check_arrival_gaps(run: &Reported) -> Option<CheckFinding> {
     let is_open = run.load.mode == ReportedMode::Open;
     if !is_open || run.load.arrivals.as_deref() != Some("poisson") {
         return None;
@@ -313,11 +319,11 @@ fn arrival_gaps(run: &Reported) -> Option<CheckFinding> {
     // Against the rate that was kept: whether it is the one asked for is another question.
     let instants: Vec<_> = starts.iter().map(|start| Nanos::from_secs_f64(start - first)).collect();
     let rate = (starts.len() - 1) as f64 / (last - first);
-    let GapTest { n, distance, p } = exponential_gaps(&instants, rate)?;
+    let GapTest { n, distance, p } = test_exponential_gaps(&instants, rate)?;
     let said = format!(
         "{n} gaps, Kolmogorov–Smirnov distance {} from exponential (p {})",
-        number(distance),
-        number(p)
+        number_text(distance),
+        number_text(p)
     );
     Some(if p < NOT_POISSON {
         CheckFinding::doubtful(
@@ -329,7 +335,7 @@ fn arrival_gaps(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn coalesced(run: &Reported) -> Option<CheckFinding> {
+fn check_coalesced(run: &Reported) -> Option<CheckFinding> {
     let has_gaps = run.details.iter().flatten().any(|request| request.gaps_ms.is_some());
     if !has_gaps {
         return tokens_per_gap(run).map(|ratio| {
@@ -337,13 +343,13 @@ fn coalesced(run: &Reported) -> Option<CheckFinding> {
                 format!(
                     "by E2E, TTFT, and TPOT, ITL is the time of {} tokens: an event carries that \
                      many, or ITL comes from another run",
-                    number(ratio)
+                    number_text(ratio)
                 ),
                 "find out what an event carries; compare TPOT instead of ITL",
             )
         });
     }
-    let good = good(run)?;
+    let good = good_requests(run)?;
     let counted = || good.iter().filter_map(|r| r.output_tokens.zip(r.gaps_ms.as_ref()));
     let tokens: u64 =
         counted().map(|(tokens, _)| tokens.saturating_sub(1)).fold(0, u64::saturating_add);
@@ -352,22 +358,22 @@ fn coalesced(run: &Reported) -> Option<CheckFinding> {
         return None;
     }
     let ratio = tokens as f64 / gaps as f64;
-    let said = format!("{} tokens for each gap between events", number(ratio));
+    let said = format!("{} tokens for each gap between events", number_text(ratio));
     Some(match ratio {
         ratio if ratio > 1.1 => CheckFinding::doubtful(
             format!("{said}: ITL is the time of several tokens"),
             "compare TPOT instead of ITL",
         ),
         ratio if ratio < 0.9 => CheckFinding::note(
-            format!("{said}: {} of the events carry no token", percent(1.0 - ratio)),
+            format!("{said}: {} of the events carry no token", percent_text(1.0 - ratio)),
             "compare TPOT instead of ITL",
         ),
         _ => CheckFinding::ok(said),
     })
 }
 
-fn one_token(run: &Reported) -> Option<CheckFinding> {
-    let good = good(run)?;
+fn check_one_token(run: &Reported) -> Option<CheckFinding> {
+    let good = good_requests(run)?;
     let n = good.iter().filter(|request| request.output_tokens == Some(1)).count();
     Some(if n == 0 {
         CheckFinding::ok("none")

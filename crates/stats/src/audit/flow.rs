@@ -3,8 +3,8 @@
 use goodput_model::{Reported, ReportedMode, ReportedRequest, SourceTool};
 
 use super::Source::Arithmetic;
-use super::arithmetic::{ADVICE, is_above, tolerance};
-use super::words::{mean_e2e_s, number, requests};
+use super::arithmetic::{ADVICE, is_above, rounding_tolerance};
+use super::words::{mean_e2e_s, number_text, requests_sent};
 use super::{Check, CheckFinding};
 
 /// A mean E2E that is put together from TTFT and TPOT.
@@ -15,71 +15,72 @@ const FILLED: f64 = 0.8;
 const FEWEST: usize = 100;
 
 pub(super) const CHECKS: [Check; 3] = [
-    Check::new(Arithmetic, "littles_law", "Little's law", littles_law),
-    Check::new(Arithmetic, "within_duration", "requests inside the run", within_duration),
-    Check::new(Arithmetic, "sample_counts", "requests behind figures", sample_counts),
+    Check::new(Arithmetic, "littles_law", "Little's law", check_littles_law),
+    Check::new(Arithmetic, "within_duration", "requests inside the run", check_within_duration),
+    Check::new(Arithmetic, "sample_counts", "requests behind figures", check_sample_counts),
 ];
 
 /// Requests in flight on average, by throughput and latency, and by how much that may be off.
-fn busy(run: &Reported) -> Option<(f64, f64)> {
+fn mean_in_flight(run: &Reported) -> Option<(f64, f64)> {
     let counted = run.ok.zip(run.duration_s.filter(|seconds| *seconds > 0.0));
     let rate = counted.map(|(ok, seconds)| ok as f64 / seconds).or(run.requests_per_s)?;
     let stated = run.metrics.get("e2e").and_then(|metric| metric.mean).map(|ms| ms / 1e3);
     match stated {
-        Some(seconds) => Some((rate * seconds, tolerance(run))),
+        Some(seconds) => Some((rate * seconds, rounding_tolerance(run))),
         None => Some((rate * mean_e2e_s(run)?, BUILT)),
     }
 }
 
-fn littles_law(run: &Reported) -> Option<CheckFinding> {
+fn check_littles_law(run: &Reported) -> Option<CheckFinding> {
     if run.tool == SourceTool::Goodput {
         return None;
     }
     let (peak, mean) = (run.load.peak_concurrency, run.load.mean_concurrency);
     let mut reasons = Vec::new();
-    if let Some((peak, sent)) = peak.zip(requests(run))
+    if let Some((peak, sent)) = peak.zip(requests_sent(run))
         && is_above(peak, sent as f64)
     {
         reasons.push(format!(
             "the result states {} requests in flight at once, but only {sent} were sent",
-            number(peak)
+            number_text(peak)
         ));
     }
-    let found = busy(run);
+    let found = mean_in_flight(run);
     if let Some((busy, slack)) = found {
-        let said = format!("throughput × E2E is {} requests in flight", number(busy));
+        let said = format!("throughput × E2E is {} requests in flight", number_text(busy));
         if let Some(peak) = peak.filter(|peak| busy > peak * (1.0 + slack)) {
-            reasons.push(format!("{said} on average, above the stated peak of {}", number(peak)));
+            reasons
+                .push(format!("{said} on average, above the stated peak of {}", number_text(peak)));
         }
         if let Some(mean) = mean.filter(|mean| (mean - busy).abs() > slack * mean.max(busy)) {
-            reasons.push(format!("{said}, but {} are stated", number(mean)));
+            reasons.push(format!("{said}, but {} are stated", number_text(mean)));
         }
     }
-    if let Some((peak, (least, most))) = peak.zip(under_way(run))
+    if let Some((peak, (least, most))) = peak.zip(most_in_flight(run))
         && !(least - 1.0..=most + 1.0).contains(&peak)
     {
         reasons.push(format!(
             "the result states {} requests in flight at once, but its requests show {least} ({most} \
              within one second)",
-            number(peak)
+            number_text(peak)
         ));
     }
     if !reasons.is_empty() {
         return Some(CheckFinding::wrong(reasons.join("; "), ADVICE));
     }
-    users(run).or_else(|| {
+    check_users(run).or_else(|| {
         let (busy, _) = found.filter(|_| peak.or(mean).is_some())?;
-        Some(CheckFinding::ok(format!("{} requests in flight on average", number(busy))))
+        Some(CheckFinding::ok(format!("{} requests in flight on average", number_text(busy))))
     })
 }
 
 /// Against the users of a closed loop, or a cap on an open one.
-fn users(run: &Reported) -> Option<CheckFinding> {
+fn check_users(run: &Reported) -> Option<CheckFinding> {
     let users = run.load.concurrency.filter(|n| *n > 0)? as f64;
     let busy = run.requests_per_s? * mean_e2e_s(run)?;
     if run.load.mode != ReportedMode::Closed {
         return (busy > 1.05 * users).then(|| {
-            let said = format!("{} requests in flight on average", number(busy));
+            let said = format!("{} requests in flight on average", number_text(busy));
             CheckFinding::wrong(
                 format!("{said}, although no more than {users} were allowed"),
                 ADVICE,
@@ -87,7 +88,7 @@ fn users(run: &Reported) -> Option<CheckFinding> {
         });
     }
     let n = run.ok? as f64;
-    let said = format!("{} of {users} users were waiting on average", number(busy));
+    let said = format!("{} of {users} users were waiting on average", number_text(busy));
     Some(match busy / users {
         share if share > 1.05 => CheckFinding::wrong(
             format!("{said}: throughput times latency is more than the load allows"),
@@ -103,9 +104,9 @@ fn users(run: &Reported) -> Option<CheckFinding> {
 
 /// Most requests in flight by the requests themselves: at one instant, and in any part of one second,
 /// which vLLM counts; none for tools that count otherwise.
-fn under_way(run: &Reported) -> Option<(f64, f64)> {
+fn most_in_flight(run: &Reported) -> Option<(f64, f64)> {
     let is_vllm = matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust);
-    let times = times(run).filter(|_| is_vllm)?;
+    let times = send_and_end_times(run).filter(|_| is_vllm)?;
     let most = |longer: f64| {
         let changes = times.iter().flat_map(|(start, end)| [(*start, 1), (end + longer, -1)]);
         let mut changes: Vec<(f64, i64)> = changes.collect();
@@ -121,33 +122,33 @@ fn under_way(run: &Reported) -> Option<(f64, f64)> {
 }
 
 /// From the first send to the last answer.
-fn span_s(run: &Reported) -> Option<f64> {
-    let (first, last) = times(run)?
+fn request_span_s(run: &Reported) -> Option<f64> {
+    let (first, last) = send_and_end_times(run)?
         .into_iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (s, e)| (a.min(s), b.max(e)));
     (last > first).then_some(last - first)
 }
 
 /// Send and end of each completed request, where all of them are in the file.
-pub(super) fn times(run: &Reported) -> Option<Vec<(f64, f64)>> {
+pub(super) fn send_and_end_times(run: &Reported) -> Option<Vec<(f64, f64)>> {
     let good: Vec<_> = run.details.as_ref()?.iter().filter(|r| !r.is_failed).collect();
     if run.ok.is_some_and(|ok| ok != good.len() as u64) {
         return None;
     }
-    let times = |r: &&ReportedRequest| Some((r.start_s?, r.start_s? + r.whole_ms()? / 1e3));
+    let times = |r: &&ReportedRequest| Some((r.start_s?, r.start_s? + r.total_ms()? / 1e3));
     let times: Option<Vec<(f64, f64)>> = good.iter().map(times).collect();
     let is_finite = |(start, end): &(f64, f64)| start.is_finite() && end.is_finite();
     Some(times?.into_iter().filter(is_finite).collect())
 }
 
-fn within_duration(run: &Reported) -> Option<CheckFinding> {
+fn check_within_duration(run: &Reported) -> Option<CheckFinding> {
     // Ours follows requests beyond its window, and GuideLLM leaves its warm-up out of the duration.
     let is_apart = run.tool == SourceTool::Guidellm && run.warmup.seconds.is_some_and(|s| s > 0.0);
     if run.tool == SourceTool::Goodput || is_apart {
         return None;
     }
     let duration = run.duration_s.filter(|seconds| *seconds > 0.0)?;
-    let most = duration * (1.0 + tolerance(run));
+    let most = duration * (1.0 + rounding_tolerance(run));
     let mut reasons = Vec::new();
     for name in ["ttft", "e2e"] {
         let Some(metric) = run.metrics.get(name) else { continue };
@@ -157,17 +158,17 @@ fn within_duration(run: &Reported) -> Option<CheckFinding> {
             let name = name.to_uppercase();
             reasons.push(format!(
                 "{name} of {} s in a run of {} s",
-                number(longest),
-                number(duration)
+                number_text(longest),
+                number_text(duration)
             ));
         }
     }
-    let span = span_s(run);
+    let span = request_span_s(run);
     let said = |span: f64| {
         format!(
             "{} s from the first send to the last answer, {} s stated",
-            number(span),
-            number(duration)
+            number_text(span),
+            number_text(duration)
         )
     };
     if let Some(span) = span.filter(|span| *span > most) {
@@ -187,14 +188,14 @@ fn within_duration(run: &Reported) -> Option<CheckFinding> {
         Some(span) => CheckFinding::ok(said(span)),
         None if run.metrics.contains_key("e2e") => CheckFinding::ok(format!(
             "no latency is longer than the {} s of the run",
-            number(duration)
+            number_text(duration)
         )),
         None => return None,
     })
 }
 
 /// A figure that leaves requests out says nothing about those, and they may be the slowest.
-fn sample_counts(run: &Reported) -> Option<CheckFinding> {
+fn check_sample_counts(run: &Reported) -> Option<CheckFinding> {
     let ok = run.ok.filter(|_| run.tool != SourceTool::Goodput)?;
     let mut compared = 0;
     let mut short = Vec::new();

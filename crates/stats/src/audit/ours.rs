@@ -11,7 +11,7 @@ use crate::summary::{Metric, RunState, Summary};
 /// What a run of ours is worth: its own verdict and caveats first, then the list. The plan knows the
 /// lengths; a summary alone is read too.
 pub fn audit_run(summary: &Summary, plan: Option<&Plan>) -> Audit {
-    let run = reported(summary, plan);
+    let run = to_reported(summary, plan);
     let mut items = own_items(summary.verdict, &summary.caveats, "run");
     let is_simulated = summary.run.is_simulated();
     // A simulated engine has no hardware that anybody could state.
@@ -76,7 +76,7 @@ fn own_verdict(stated: Verdict, all: &[Caveat], what: &str) -> Item {
 }
 
 /// The run in the words of [`Reported`].
-fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
+fn to_reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
     let mut run = Reported::new(SourceTool::Goodput);
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     run.version = text(&summary.run.version);
@@ -84,7 +84,7 @@ fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
     run.backend = text(&summary.run.api);
     run.started = text(&summary.run.started);
     run.duration_s = Some(summary.window.end_s - summary.window.start_s);
-    run.load = load(summary);
+    run.load = reported_load(summary);
     run.warmup = ReportedWarmup {
         requests: Some(summary.requests.warmup),
         seconds: (summary.requests.warmup > 0).then_some(summary.window.start_s),
@@ -100,7 +100,7 @@ fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
     run.total_tokens_per_s = summary.throughput.total_tokens_per_s;
     for name in ["ttft", "tpot", "itl", "e2e"] {
         if let Some(stated) = summary.metrics.get(name).filter(|metric| metric.n > 0) {
-            run.metrics.insert(name.to_owned(), metric(stated));
+            run.metrics.insert(name.to_owned(), reported_metric(stated));
         }
     }
     if run.metrics.contains_key("e2e") {
@@ -108,8 +108,8 @@ fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
     }
     run.workload = text(&summary.run.workload);
     if let Some(plan) = plan {
-        run.input_lengths = lengths(plan, input);
-        run.output_lengths = lengths(plan, output);
+        run.input_lengths = planned_lengths(plan, input_lengths);
+        run.output_lengths = planned_lengths(plan, output_lengths);
     }
     run.goodput = summary.slo.as_ref().map(|slo| ReportedGoodput {
         terms: slo.slo.clone(),
@@ -117,7 +117,7 @@ fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
         share: slo.attainment,
     });
     run.repeats = summary.run.repeat.map(|repeat| repeat.of.into());
-    run.setup = system::setup(summary);
+    run.setup = system::reported_setup(summary);
     run.seed = Some(summary.run.seed);
     run.streaming = Some(summary.run.stream);
     if summary.run.state != RunState::Complete {
@@ -126,7 +126,7 @@ fn reported(summary: &Summary, plan: Option<&Plan>) -> Reported {
     run
 }
 
-fn load(summary: &Summary) -> ReportedLoad {
+fn reported_load(summary: &Summary) -> ReportedLoad {
     let load = &summary.load;
     let mode = match load.mode.as_str() {
         "open" | "shaped" | "replay" => ReportedMode::Open,
@@ -148,7 +148,7 @@ fn load(summary: &Summary) -> ReportedLoad {
     }
 }
 
-fn metric(metric: &Metric) -> ReportedMetric {
+fn reported_metric(metric: &Metric) -> ReportedMetric {
     let value = |(percent, stated): (&String, &crate::summary::Percentile)| {
         Some((percent.parse::<f64>().ok()?, stated.value?))
     };
@@ -166,7 +166,10 @@ fn metric(metric: &Metric) -> ReportedMetric {
 }
 
 /// Lengths as planned: the least and the greatest that are drawn in any class.
-fn lengths(plan: &Plan, of: fn(&SourcePlan) -> Option<LengthDistribution>) -> Option<LengthRange> {
+fn planned_lengths(
+    plan: &Plan,
+    of: fn(&SourcePlan) -> Option<LengthDistribution>,
+) -> Option<LengthRange> {
     let range = |lengths: LengthDistribution| match lengths {
         LengthDistribution::Fixed(n) => (f64::from(n), f64::from(n)),
         LengthDistribution::Uniform(low, high) => (f64::from(low), f64::from(high)),
@@ -182,14 +185,14 @@ fn lengths(plan: &Plan, of: fn(&SourcePlan) -> Option<LengthDistribution>) -> Op
     whole.filter(|(min, max)| min <= max).map(|(min, max)| LengthRange { min, max })
 }
 
-fn input(source: &SourcePlan) -> Option<LengthDistribution> {
+fn input_lengths(source: &SourcePlan) -> Option<LengthDistribution> {
     match source {
         SourcePlan::Synthetic { input, .. } => Some(*input),
         _ => None,
     }
 }
 
-fn output(source: &SourcePlan) -> Option<LengthDistribution> {
+fn output_lengths(source: &SourcePlan) -> Option<LengthDistribution> {
     match source {
         SourcePlan::Synthetic { output, .. } => Some(*output),
         _ => None,

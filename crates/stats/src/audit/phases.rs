@@ -3,7 +3,7 @@
 use goodput_model::{Reported, SourceTool};
 
 use super::Source::Arithmetic;
-use super::words::number;
+use super::words::number_text;
 use super::{Check, CheckFinding};
 
 /// Rounding, and the wait for the last event, which carries no token.
@@ -18,7 +18,7 @@ const ALIKE: f64 = 0.03;
 const EMPTY_EVENTS: f64 = 2.0;
 
 pub(super) const CHECKS: [Check; 1] =
-    [Check::new(Arithmetic, "phases_add_up", "TTFT and TPOT make E2E", phases_add_up)];
+    [Check::new(Arithmetic, "phases_add_up", "TTFT and TPOT make E2E", check_phases_add_up)];
 
 /// Means of one answer, in milliseconds and tokens.
 struct AnswerMeans {
@@ -31,13 +31,13 @@ struct AnswerMeans {
 }
 
 impl AnswerMeans {
-    fn is_one_each(&self, itl: f64) -> bool {
+    fn has_token_per_gap(&self, itl: f64) -> bool {
         self.tpot.is_some_and(|tpot| (itl - tpot).abs() <= ALIKE * tpot)
     }
 }
 
 /// Output tokens of an answer on average.
-pub(super) fn tokens(run: &Reported) -> Option<f64> {
+pub(super) fn mean_tokens(run: &Reported) -> Option<f64> {
     Some(run.output_tokens? as f64 / run.ok.filter(|n| *n > 0)? as f64)
 }
 
@@ -47,25 +47,25 @@ pub(super) fn most_gaps(later: f64) -> f64 {
     later + EMPTY_EVENTS
 }
 
-fn answer(run: &Reported) -> Option<AnswerMeans> {
+fn answer_means(run: &Reported) -> Option<AnswerMeans> {
     let mean = |name: &str| run.metrics.get(name)?.mean.filter(|mean| *mean > 0.0);
-    let later = tokens(run).map(|tokens| tokens - 1.0).filter(|later| *later > 0.0)?;
+    let later = mean_tokens(run).map(|tokens| tokens - 1.0).filter(|later| *later > 0.0)?;
     let decode = mean("e2e").zip(mean("ttft")).map(|(e2e, ttft)| e2e - ttft);
     // A TTFT above E2E is told elsewhere.
     let decode = decode.filter(|decode| *decode > 0.0);
     Some(AnswerMeans { later, decode, tpot: mean("tpot"), itl: mean("itl") })
 }
 
-fn phases_add_up(run: &Reported) -> Option<CheckFinding> {
-    let answer = answer(run)?;
-    let pace = by_tpot(run, &answer);
-    let gaps = by_itl(run, &answer);
+fn check_phases_add_up(run: &Reported) -> Option<CheckFinding> {
+    let answer = answer_means(run)?;
+    let pace = check_by_tpot(run, &answer);
+    let gaps = check_by_itl(run, &answer);
     [pace.clone(), gaps.clone()].into_iter().flatten().max_by_key(|found| found.severity)
 }
 
 /// Each answer's own TPOT times its own tokens is exact. The mean of one times the mean of the other
 /// is off by their covariance, which is at most the product of the standard deviations.
-fn by_tpot(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
+fn check_by_tpot(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
     let (tpot, decode, later) = (answer.tpot?, answer.decode?, answer.later);
     let (what, count, time) = match run.tool {
         // Its TPOT has the first token in it.
@@ -74,17 +74,17 @@ fn by_tpot(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
     };
     let said = format!(
         "{what} {} ms for {} tokens, {} ms each; TPOT is {} ms",
-        number(time),
-        number(count),
-        number(time / count),
-        number(tpot)
+        number_text(time),
+        number_text(count),
+        number_text(time / count),
+        number_text(tpot)
     );
     let off = (tpot * count - time).abs();
     let is_off = match (run.tool, run.metrics.get("tpot").and_then(|metric| metric.std)) {
         // Ours leaves out of one figure what failed, and out of the other what has no count.
         (SourceTool::Goodput, _) | (_, None) => !(0.5..=2.0).contains(&(time / (tpot * count))),
         (SourceTool::Guidellm, Some(_)) => off > WEIGHTED * time,
-        (_, Some(std)) => off > SLACK * time + std * spread(run, later) * later,
+        (_, Some(std)) => off > SLACK * time + std * token_count_spread(run, later) * later,
     };
     Some(if is_off {
         CheckFinding::wrong(
@@ -98,7 +98,7 @@ fn by_tpot(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
 
 /// The coefficient of variation of the tokens after the first: by the requests, or the most that
 /// their range allows, or that of an exponential distribution.
-fn spread(run: &Reported, later: f64) -> f64 {
+fn token_count_spread(run: &Reported, later: f64) -> f64 {
     let good = run.details.iter().flatten().filter(|request| !request.is_failed);
     let lengths: Vec<f64> =
         good.filter_map(|request| Some(request.output_tokens? as f64)).collect();
@@ -114,7 +114,7 @@ fn spread(run: &Reported, later: f64) -> f64 {
 
 /// All gaps together are the time after the first token; how many they are is known, or bounded by the
 /// number of tokens.
-fn by_itl(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
+fn check_by_itl(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
     let (itl, later) = (answer.itl?, answer.later);
     // Where the gaps themselves are in the file, they are counted.
     let has_gaps = run.details.iter().flatten().any(|request| request.gaps_ms.is_some());
@@ -132,9 +132,9 @@ fn by_itl(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
         let decode = answer.decode?;
         let said = format!(
             "E2E less TTFT leaves {} ms, {} gaps of ITL make {} ms",
-            number(decode),
-            number(gaps),
-            number(itl * gaps)
+            number_text(decode),
+            number_text(gaps),
+            number_text(itl * gaps)
         );
         return Some(if (itl * gaps - decode).abs() > slack * decode {
             CheckFinding::wrong(
@@ -149,19 +149,19 @@ fn by_itl(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
     let gaps = time / itl;
     let said = format!(
         "{} tokens after the first take {} ms, which is {} gaps of the mean ITL of {} ms",
-        number(later),
-        number(time),
-        number(gaps),
-        number(itl)
+        number_text(later),
+        number_text(time),
+        number_text(gaps),
+        number_text(itl)
     );
-    let is_one_each = answer.is_one_each(itl);
+    let is_one_each = answer.has_token_per_gap(itl);
     let advice = "find out what an event carries; compare TPOT instead of ITL";
     Some(match gaps {
         gaps if gaps > most_gaps(later) * (1.0 + APART) => CheckFinding::doubtful(
             format!(
                 "{said}: ITL or TPOT comes from another run, or most events carry no token (one \
                  for the role and one for the end explain {})",
-                number(most_gaps(later))
+                number_text(most_gaps(later))
             ),
             advice,
         ),
@@ -170,7 +170,7 @@ fn by_itl(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
                 format!(
                     "{said}, although TPOT of {} ms means one token for each: E2E or the number \
                      of tokens comes from another run",
-                    number(answer.tpot.unwrap_or_default())
+                    number_text(answer.tpot.unwrap_or_default())
                 ),
                 super::arithmetic::ADVICE,
             )
@@ -182,7 +182,7 @@ fn by_itl(run: &Reported, answer: &AnswerMeans) -> Option<CheckFinding> {
 /// Tokens of an event, where ITL leaves room for fewer gaps than tokens and the gaps themselves are not
 /// in the file.
 pub(super) fn tokens_per_gap(run: &Reported) -> Option<f64> {
-    let answer = answer(run)?;
+    let answer = answer_means(run)?;
     let has_count = run.metrics.get("itl").is_some_and(|metric| metric.n.is_some());
     let is_counted = match run.tool {
         SourceTool::Guidellm | SourceTool::Goodput => true,
@@ -192,5 +192,5 @@ pub(super) fn tokens_per_gap(run: &Reported) -> Option<f64> {
     let time = answer.decode.or(answer.tpot.map(|tpot| tpot * answer.later))?;
     let itl = answer.itl.filter(|_| !is_counted)?;
     let ratio = answer.later * itl / time;
-    (ratio * (1.0 - APART) > 1.0 && !answer.is_one_each(itl)).then_some(ratio)
+    (ratio * (1.0 - APART) > 1.0 && !answer.has_token_per_gap(itl)).then_some(ratio)
 }

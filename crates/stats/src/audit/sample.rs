@@ -5,7 +5,7 @@
 use goodput_model::{LengthRange, Reported, ReportedMetric, SourceTool};
 
 use super::Source::{Checklist, CommonMistakes, MeasurementTraps, ReportContents};
-use super::words::{duration, number, percent, requests};
+use super::words::{duration_s, number_text, percent_text, requests_sent};
 use super::{Check, CheckFinding};
 
 /// Requests below which a p99 is noise, and a p99.9.
@@ -15,33 +15,33 @@ const SECONDS: f64 = 60.0;
 const LATENCIES: f64 = 5.0;
 
 pub(super) const CHECKS: [Check; 11] = [
-    Check::new(Checklist, "tail_percentiles", "p50, p99 and p99.9", tail_percentiles),
-    Check::new(CommonMistakes, "p99_samples", "samples for p99", p99_samples),
-    Check::new(CommonMistakes, "p999_samples", "samples for p99.9", p999_samples),
-    Check::new(ReportContents, "request_count", "number of requests", request_count),
-    Check::new(Checklist, "duration", "duration", long_enough),
+    Check::new(Checklist, "tail_percentiles", "p50, p99 and p99.9", check_tail_percentiles),
+    Check::new(CommonMistakes, "p99_samples", "samples for p99", check_p99_samples),
+    Check::new(CommonMistakes, "p999_samples", "samples for p99.9", check_p999_samples),
+    Check::new(ReportContents, "request_count", "number of requests", check_request_count),
+    Check::new(Checklist, "duration", "duration", check_long_enough),
     Check::new(
         MeasurementTraps,
         "duration_vs_latency",
         "duration against latency",
-        duration_vs_latency,
+        check_duration_vs_latency,
     ),
-    Check::new(Checklist, "both_phases", "TTFT and TPOT", both_phases),
-    Check::new(Checklist, "latency_bound", "throughput under a bound", latency_bound),
-    Check::new(Checklist, "prompt_lengths", "prompt lengths", prompt_lengths),
-    Check::new(ReportContents, "output_lengths", "output lengths", output_lengths),
-    Check::new(CommonMistakes, "repeats", "variance over runs", repeats),
+    Check::new(Checklist, "both_phases", "TTFT and TPOT", check_both_phases),
+    Check::new(Checklist, "latency_bound", "throughput under a bound", check_latency_bound),
+    Check::new(Checklist, "prompt_lengths", "prompt lengths", check_prompt_lengths),
+    Check::new(ReportContents, "output_lengths", "output lengths", check_output_lengths),
+    Check::new(CommonMistakes, "repeats", "variance over runs", check_repeats),
 ];
 
 /// The metrics that a reader needs; one of the two of the decode phase is enough.
-fn headline(run: &Reported) -> [(&'static str, Option<&ReportedMetric>); 3] {
+fn headline_metrics(run: &Reported) -> [(&'static str, Option<&ReportedMetric>); 3] {
     let get = |name: &str| run.metrics.get(name);
     [("TTFT", get("ttft")), ("TPOT or ITL", get("tpot").or(get("itl"))), ("E2E", get("e2e"))]
 }
 
-fn tail_percentiles(run: &Reported) -> Option<CheckFinding> {
+fn check_tail_percentiles(run: &Reported) -> Option<CheckFinding> {
     let mut lacking = Vec::new();
-    for (name, metric) in headline(run) {
+    for (name, metric) in headline_metrics(run) {
         let Some(metric) = metric else {
             lacking.push(format!("{name} altogether"));
             continue;
@@ -65,20 +65,20 @@ fn tail_percentiles(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn states(run: &Reported, percent: f64) -> bool {
+fn states_percentile(run: &Reported, percent: f64) -> bool {
     run.metrics.values().any(|metric| metric.percentile(percent).is_some())
 }
 
 /// What a percentile says that rests on `n` requests.
-fn samples(run: &Reported, percent: f64, needed: u64) -> Option<CheckFinding> {
-    if !states(run, percent) {
+fn check_percentile_samples(run: &Reported, percent: f64, needed: u64) -> Option<CheckFinding> {
+    if !states_percentile(run, percent) {
         return None;
     }
-    let Some(n) = run.ok.or_else(|| requests(run)) else {
+    let Some(n) = run.ok.or_else(|| requests_sent(run)) else {
         return Some(CheckFinding::missing("the number of requests is not stated", "state it"));
     };
     let beyond = n as f64 * (100.0 - percent) / 100.0;
-    let said = format!("p{percent} from {n} requests: {} lie beyond it", number(beyond));
+    let said = format!("p{percent} from {n} requests: {} lie beyond it", number_text(beyond));
     let advice = format!("measure {needed} requests or more, or leave p{percent} out");
     Some(match () {
         () if n >= needed => CheckFinding::ok(said),
@@ -88,16 +88,16 @@ fn samples(run: &Reported, percent: f64, needed: u64) -> Option<CheckFinding> {
     })
 }
 
-fn p99_samples(run: &Reported) -> Option<CheckFinding> {
-    samples(run, 99.0, P99_REQUESTS)
+fn check_p99_samples(run: &Reported) -> Option<CheckFinding> {
+    check_percentile_samples(run, 99.0, P99_REQUESTS)
 }
 
-fn p999_samples(run: &Reported) -> Option<CheckFinding> {
-    samples(run, 99.9, P999_REQUESTS)
+fn check_p999_samples(run: &Reported) -> Option<CheckFinding> {
+    check_percentile_samples(run, 99.9, P999_REQUESTS)
 }
 
-fn request_count(run: &Reported) -> Option<CheckFinding> {
-    Some(match requests(run) {
+fn check_request_count(run: &Reported) -> Option<CheckFinding> {
+    Some(match requests_sent(run) {
         None => {
             CheckFinding::missing("not stated", "state how many requests were sent and completed")
         }
@@ -106,25 +106,26 @@ fn request_count(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn long_enough(run: &Reported) -> Option<CheckFinding> {
+fn check_long_enough(run: &Reported) -> Option<CheckFinding> {
     let advice = "measure at least 60 s at each load, 10 minutes for a figure to publish";
-    Some(match duration(run) {
+    Some(match duration_s(run) {
         None => CheckFinding::missing("the duration is not stated", advice),
         Some(seconds) if seconds < SECONDS => CheckFinding::doubtful(
             format!(
                 "{} s: too short to show preemption, eviction, or a slow minute",
-                number(seconds)
+                number_text(seconds)
             ),
             advice,
         ),
-        Some(seconds) => CheckFinding::ok(format!("{} s", number(seconds))),
+        Some(seconds) => CheckFinding::ok(format!("{} s", number_text(seconds))),
     })
 }
 
-fn duration_vs_latency(run: &Reported) -> Option<CheckFinding> {
-    let seconds = duration(run)?;
+fn check_duration_vs_latency(run: &Reported) -> Option<CheckFinding> {
+    let seconds = duration_s(run)?;
     let p99 = run.metrics.get("e2e")?.percentile(99.0).filter(|p99| *p99 > 0.0)? / 1e3;
-    let said = format!("{} s, {} times the p99 of E2E", number(seconds), number(seconds / p99));
+    let said =
+        format!("{} s, {} times the p99 of E2E", number_text(seconds), number_text(seconds / p99));
     Some(if seconds < LATENCIES * p99 {
         CheckFinding::doubtful(
             format!("{said}: most of the run is startup and drain"),
@@ -135,8 +136,8 @@ fn duration_vs_latency(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn both_phases(run: &Reported) -> Option<CheckFinding> {
-    let [(_, ttft), (_, decode), _] = headline(run);
+fn check_both_phases(run: &Reported) -> Option<CheckFinding> {
+    let [(_, ttft), (_, decode), _] = headline_metrics(run);
     Some(match (ttft.is_some(), decode.is_some()) {
         (true, true) => CheckFinding::ok("prefill (TTFT) and decode (TPOT or ITL) are stated"),
         (true, false) => {
@@ -149,7 +150,7 @@ fn both_phases(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn latency_bound(run: &Reported) -> Option<CheckFinding> {
+fn check_latency_bound(run: &Reported) -> Option<CheckFinding> {
     if run.metrics.is_empty() {
         return Some(CheckFinding::doubtful(
             "throughput without any latency: any server reaches it by letting users wait",
@@ -162,8 +163,8 @@ fn latency_bound(run: &Reported) -> Option<CheckFinding> {
             "state an SLO and the goodput under it",
         ));
     };
-    let rate = goodput.requests_per_s.map(|rate| format!("{} req/s", number(rate)));
-    let share = goodput.share.map(percent);
+    let rate = goodput.requests_per_s.map(|rate| format!("{} req/s", number_text(rate)));
+    let share = goodput.share.map(percent_text);
     let figure = rate.or(share).unwrap_or_else(|| "no figure".to_owned());
     // Ours counts by scheduled instants, and so against another number of requests.
     let is_ours = run.tool == SourceTool::Goodput;
@@ -184,11 +185,11 @@ fn latency_bound(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn spread(range: LengthRange) -> String {
-    format!("{} to {} tokens", number(range.min), number(range.max))
+fn range_text(range: LengthRange) -> String {
+    format!("{} to {} tokens", number_text(range.min), number_text(range.max))
 }
 
-fn prompt_lengths(run: &Reported) -> Option<CheckFinding> {
+fn check_prompt_lengths(run: &Reported) -> Option<CheckFinding> {
     let recorded = run.workload.as_ref().filter(|workload| !workload.contains("random"));
     Some(match run.input_lengths {
         None if recorded.is_some() => {
@@ -199,26 +200,26 @@ fn prompt_lengths(run: &Reported) -> Option<CheckFinding> {
             format!(
                 "every prompt has {} tokens: how the server schedules requests of different \
                  lengths stays hidden",
-                number(range.min)
+                number_text(range.min)
             ),
             "draw lengths from a distribution, or use recorded traffic",
         ),
-        Some(range) => CheckFinding::ok(spread(range)),
+        Some(range) => CheckFinding::ok(range_text(range)),
     })
 }
 
-fn output_lengths(run: &Reported) -> Option<CheckFinding> {
+fn check_output_lengths(run: &Reported) -> Option<CheckFinding> {
     Some(match run.output_lengths {
         None => CheckFinding::missing("not stated", "state the distribution, or save the details"),
         Some(range) if range.min == range.max => CheckFinding::note(
-            format!("every answer has {} tokens", number(range.min)),
+            format!("every answer has {} tokens", number_text(range.min)),
             "equal answers end together; draw lengths from a distribution",
         ),
-        Some(range) => CheckFinding::ok(spread(range)),
+        Some(range) => CheckFinding::ok(range_text(range)),
     })
 }
 
-fn repeats(run: &Reported) -> Option<CheckFinding> {
+fn check_repeats(run: &Reported) -> Option<CheckFinding> {
     Some(match run.repeats {
         Some(n) if n > 1 => CheckFinding::ok(format!("{n} runs")),
         _ => CheckFinding::missing(

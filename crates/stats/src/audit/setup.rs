@@ -5,47 +5,47 @@
 use goodput_model::{Reported, SourceTool};
 
 use super::Source::{Checklist, CommonMistakes, ReportContents};
-use super::words::{self, number};
+use super::words::{self, number_text};
 use super::{Check, CheckFinding};
 
 pub(super) const CHECKS: [Check; 21] = [
-    Check::new(ReportContents, "model", "model", model),
-    Check::new(ReportContents, "model_revision", "model revision", model_revision),
-    Check::new(Checklist, "hardware", "hardware", hardware),
-    Check::new(ReportContents, "driver", "driver", driver),
-    Check::new(Checklist, "precision", "precision", precision),
-    Check::new(ReportContents, "engine", "engine and version", engine),
-    Check::new(ReportContents, "parallelism", "parallelism", parallelism),
-    Check::new(ReportContents, "max_lengths", "limits", limits),
-    Check::new(ReportContents, "batch_limit", "batch limit", batch_limit),
-    Check::new(Checklist, "batch_size", "batch size", batch_size),
-    Check::new(ReportContents, "queue_limit", "queue limit", queue_limit),
-    Check::new(ReportContents, "attention_backend", "attention backend", attention_backend),
-    Check::new(ReportContents, "scheduling", "scheduling policy", scheduling),
-    Check::new(ReportContents, "network", "network", network),
-    Check::new(ReportContents, "storage", "storage", storage),
-    Check::new(CommonMistakes, "logging", "engine logging", logging),
-    Check::new(ReportContents, "prefix_caching", "prefix caching", prefix_caching),
-    Check::new(ReportContents, "engine_flags", "engine settings", flags),
-    Check::new(CommonMistakes, "per_gpu_throughput", "throughput per GPU", per_gpu),
-    Check::new(ReportContents, "utilisation", "resource utilization", utilisation),
-    Check::new(ReportContents, "seed", "seed", seed),
+    Check::new(ReportContents, "model", "model", check_model),
+    Check::new(ReportContents, "model_revision", "model revision", check_model_revision),
+    Check::new(Checklist, "hardware", "hardware", check_hardware),
+    Check::new(ReportContents, "driver", "driver", check_driver),
+    Check::new(Checklist, "precision", "precision", check_precision),
+    Check::new(ReportContents, "engine", "engine and version", check_engine),
+    Check::new(ReportContents, "parallelism", "parallelism", check_parallelism),
+    Check::new(ReportContents, "max_lengths", "limits", check_limits),
+    Check::new(ReportContents, "batch_limit", "batch limit", check_batch_limit),
+    Check::new(Checklist, "batch_size", "batch size", check_batch_size),
+    Check::new(ReportContents, "queue_limit", "queue limit", check_queue_limit),
+    Check::new(ReportContents, "attention_backend", "attention backend", check_attention_backend),
+    Check::new(ReportContents, "scheduling", "scheduling policy", check_scheduling),
+    Check::new(ReportContents, "network", "network", check_network),
+    Check::new(ReportContents, "storage", "storage", check_storage),
+    Check::new(CommonMistakes, "logging", "engine logging", check_logging),
+    Check::new(ReportContents, "prefix_caching", "prefix caching", check_prefix_caching),
+    Check::new(ReportContents, "engine_flags", "engine settings", check_flags),
+    Check::new(CommonMistakes, "per_gpu_throughput", "throughput per GPU", check_per_gpu),
+    Check::new(ReportContents, "utilisation", "resource utilization", check_utilization),
+    Check::new(ReportContents, "seed", "seed", check_seed),
 ];
 
 /// Stated, or missing.
-fn stated(fact: Option<&String>, advice: &str) -> CheckFinding {
+fn stated_or_missing(fact: Option<&String>, advice: &str) -> CheckFinding {
     match fact {
         Some(fact) => CheckFinding::ok(fact.clone()),
         None => CheckFinding::missing("not stated", advice),
     }
 }
 
-fn model(run: &Reported) -> Option<CheckFinding> {
-    Some(stated(run.model.as_ref(), "state the model"))
+fn check_model(run: &Reported) -> Option<CheckFinding> {
+    Some(stated_or_missing(run.model.as_ref(), "state the model"))
 }
 
 /// What to do about a fact that is missing: in a run of ours there is a flag for each.
-fn advice(run: &Reported, what: &str, flags: &str) -> String {
+fn missing_fact_advice(run: &Reported, what: &str, flags: &str) -> String {
     match run.tool {
         SourceTool::Goodput => format!("{what}: {flags}"),
         SourceTool::VllmPython | SourceTool::VllmRust => {
@@ -64,14 +64,14 @@ fn has_no_gpu(run: &Reported) -> bool {
 }
 
 /// A setting that files with all settings hold somewhere, though we do not read it there.
-fn setting(run: &Reported, fact: Option<&String>, advice: &str) -> Option<CheckFinding> {
+fn check_setting(run: &Reported, fact: Option<&String>, advice: &str) -> Option<CheckFinding> {
     let is_inside = run.setup.flags.is_some() && run.tool != SourceTool::Goodput;
-    (fact.is_some() || !is_inside).then(|| stated(fact, advice))
+    (fact.is_some() || !is_inside).then(|| stated_or_missing(fact, advice))
 }
 
-fn hardware(run: &Reported) -> Option<CheckFinding> {
+fn check_hardware(run: &Reported) -> Option<CheckFinding> {
     let setup = &run.setup;
-    let advice = advice(
+    let advice = missing_fact_advice(
         run,
         "state GPU type, count and interconnect",
         "--meta gpu=H200 --meta gpu_count=8 --meta interconnect=NVLink",
@@ -87,24 +87,25 @@ fn hardware(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn driver(run: &Reported) -> Option<CheckFinding> {
-    let advice = advice(run, "state the version of the driver", "--meta driver=570.86");
-    (!has_no_gpu(run)).then(|| stated(run.setup.driver.as_ref(), &advice))
+fn check_driver(run: &Reported) -> Option<CheckFinding> {
+    let advice =
+        missing_fact_advice(run, "state the version of the driver", "--meta driver=570.86");
+    (!has_no_gpu(run)).then(|| stated_or_missing(run.setup.driver.as_ref(), &advice))
 }
 
-fn precision(run: &Reported) -> Option<CheckFinding> {
+fn check_precision(run: &Reported) -> Option<CheckFinding> {
     let what = "state number format and quantization (FP8 and BF16 differ by a factor of two)";
-    let advice = advice(run, what, "--meta dtype=bfloat16 --meta quantization=fp8");
-    Some(stated(run.setup.precision.as_ref(), &advice))
+    let advice = missing_fact_advice(run, what, "--meta dtype=bfloat16 --meta quantization=fp8");
+    Some(stated_or_missing(run.setup.precision.as_ref(), &advice))
 }
 
-fn engine(run: &Reported) -> Option<CheckFinding> {
+fn check_engine(run: &Reported) -> Option<CheckFinding> {
     let what = "state the engine and its version";
-    let advice = advice(run, what, "--meta engine=vllm --meta engine_version=0.30.0");
-    Some(stated(run.setup.engine.as_ref(), &advice))
+    let advice = missing_fact_advice(run, what, "--meta engine=vllm --meta engine_version=0.30.0");
+    Some(stated_or_missing(run.setup.engine.as_ref(), &advice))
 }
 
-fn parallelism(run: &Reported) -> Option<CheckFinding> {
+fn check_parallelism(run: &Reported) -> Option<CheckFinding> {
     let what = "state how the model is distributed over GPUs";
     let flags = "--meta tensor_parallel=8 --meta pipeline_parallel=1";
     // One GPU leaves no choice.
@@ -112,76 +113,89 @@ fn parallelism(run: &Reported) -> Option<CheckFinding> {
     if is_one {
         return None;
     }
-    setting(run, run.setup.parallelism.as_ref(), &advice(run, what, flags))
+    check_setting(run, run.setup.parallelism.as_ref(), &missing_fact_advice(run, what, flags))
 }
 
-fn limits(run: &Reported) -> Option<CheckFinding> {
+fn check_limits(run: &Reported) -> Option<CheckFinding> {
     let what = "state the longest sequence and the most sequences in a batch";
     let flags = "--meta max_model_len=32768 --meta max_num_seqs=256";
-    setting(run, run.setup.limits.as_ref(), &advice(run, what, flags))
+    check_setting(run, run.setup.limits.as_ref(), &missing_fact_advice(run, what, flags))
 }
 
-fn model_revision(run: &Reported) -> Option<CheckFinding> {
+fn check_model_revision(run: &Reported) -> Option<CheckFinding> {
     let what = "state the revision: weights change under one name";
-    let advice = advice(run, what, "--meta model_revision=0e9e39f");
-    Some(stated(run.setup.model_revision.as_ref(), &advice))
+    let advice = missing_fact_advice(run, what, "--meta model_revision=0e9e39f");
+    Some(stated_or_missing(run.setup.model_revision.as_ref(), &advice))
 }
 
-fn batch_limit(run: &Reported) -> Option<CheckFinding> {
+fn check_batch_limit(run: &Reported) -> Option<CheckFinding> {
     let what = "state the most sequences in a batch: it decides between latency and throughput";
-    let advice = advice(run, what, "--meta max_num_seqs=256");
-    setting(run, run.setup.batch_limit.as_ref(), &advice)
+    let advice = missing_fact_advice(run, what, "--meta max_num_seqs=256");
+    check_setting(run, run.setup.batch_limit.as_ref(), &advice)
 }
 
 /// Of a result that does not state it, from the requests in flight: by Little's law.
-fn batch_size(run: &Reported) -> Option<CheckFinding> {
+fn check_batch_size(run: &Reported) -> Option<CheckFinding> {
     let in_flight = || Some(run.requests_per_s? * words::mean_e2e_s(run)?);
     let batch = run.setup.batch.clone().or_else(|| {
         let requests = run.load.mean_concurrency.or_else(in_flight)?;
-        Some(format!("{} requests in flight on average: no more in a batch", number(requests)))
+        Some(format!("{} requests in flight on average: no more in a batch", number_text(requests)))
     });
     let advice = match run.tool {
         SourceTool::Goodput => "let the run read the server's metrics page (--metrics-url)",
         _ => "state how many requests the server ran at once",
     };
-    Some(stated(batch.as_ref(), advice))
+    Some(stated_or_missing(batch.as_ref(), advice))
 }
 
-fn queue_limit(run: &Reported) -> Option<CheckFinding> {
+fn check_queue_limit(run: &Reported) -> Option<CheckFinding> {
     let what = "state how many requests may wait: a longer queue hides rejections in the tail";
-    let advice = advice(run, what, "--meta max_queue=none");
-    setting(run, run.setup.queue_limit.as_ref(), &advice)
+    let advice = missing_fact_advice(run, what, "--meta max_queue=none");
+    check_setting(run, run.setup.queue_limit.as_ref(), &advice)
 }
 
-fn attention_backend(run: &Reported) -> Option<CheckFinding> {
-    let advice =
-        advice(run, "state what computes attention", "--meta attention_backend=FLASHINFER");
-    setting(run, run.setup.attention_backend.as_ref(), &advice)
+fn check_attention_backend(run: &Reported) -> Option<CheckFinding> {
+    let advice = missing_fact_advice(
+        run,
+        "state what computes attention",
+        "--meta attention_backend=FLASHINFER",
+    );
+    check_setting(run, run.setup.attention_backend.as_ref(), &advice)
 }
 
-fn scheduling(run: &Reported) -> Option<CheckFinding> {
+fn check_scheduling(run: &Reported) -> Option<CheckFinding> {
     let what = "state the order in which requests are served";
-    setting(run, run.setup.scheduling.as_ref(), &advice(run, what, "--meta scheduling=fcfs"))
+    check_setting(
+        run,
+        run.setup.scheduling.as_ref(),
+        &missing_fact_advice(run, what, "--meta scheduling=fcfs"),
+    )
 }
 
-fn network(run: &Reported) -> Option<CheckFinding> {
+fn check_network(run: &Reported) -> Option<CheckFinding> {
     let what = "state the network between client and server";
-    Some(stated(run.setup.network.as_ref(), &advice(run, what, "--meta network=25GbE")))
+    Some(stated_or_missing(
+        run.setup.network.as_ref(),
+        &missing_fact_advice(run, what, "--meta network=25GbE"),
+    ))
 }
 
-fn storage(run: &Reported) -> Option<CheckFinding> {
+fn check_storage(run: &Reported) -> Option<CheckFinding> {
     let what = "state where weights and offloaded caches lie";
-    Some(stated(run.setup.storage.as_ref(), &advice(run, what, "--meta storage=NVMe")))
+    Some(stated_or_missing(
+        run.setup.storage.as_ref(),
+        &missing_fact_advice(run, what, "--meta storage=NVMe"),
+    ))
 }
 
 /// Words of a level at which an engine writes lines for each request or each step.
 const VERBOSE: [&str; 4] = ["debug", "trace", "verbose", "requests true"];
 
-fn logging(run: &Reported) -> Option<CheckFinding> {
+fn check_logging(run: &Reported) -> Option<CheckFinding> {
     let what = "state how much the engine logs: a line for each request costs processor time";
-    let advice = advice(run, what, "--meta log_level=info --meta log_requests=false");
+    let advice = missing_fact_advice(run, what, "--meta log_level=info --meta log_requests=false");
     let Some(stated) = &run.setup.logging else {
-        return setting(run, None, &advice);
+        return check_setting(run, None, &advice);
     };
     let small = stated.to_lowercase();
     Some(if VERBOSE.iter().any(|word| small.contains(word)) {
@@ -194,15 +208,15 @@ fn logging(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn prefix_caching(run: &Reported) -> Option<CheckFinding> {
+fn check_prefix_caching(run: &Reported) -> Option<CheckFinding> {
     let what = "state whether the prefix cache is on: it decides what a prompt costs";
-    let advice = advice(run, what, "--meta prefix_caching=off");
-    setting(run, run.setup.prefix_caching.as_ref(), &advice)
+    let advice = missing_fact_advice(run, what, "--meta prefix_caching=off");
+    check_setting(run, run.setup.prefix_caching.as_ref(), &advice)
 }
 
-fn flags(run: &Reported) -> Option<CheckFinding> {
+fn check_flags(run: &Reported) -> Option<CheckFinding> {
     let what = "state the command line of the server; defaults differ between versions";
-    let advice = advice(run, what, "--meta engine_flags='…'");
+    let advice = missing_fact_advice(run, what, "--meta engine_flags='…'");
     Some(match &run.setup.flags {
         // A command line may hold a key: it is not repeated.
         Some(_) => CheckFinding::ok("the file holds settings of the server"),
@@ -210,17 +224,17 @@ fn flags(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn per_gpu(run: &Reported) -> Option<CheckFinding> {
+fn check_per_gpu(run: &Reported) -> Option<CheckFinding> {
     let rate = run.output_tokens_per_s?;
     if has_no_gpu(run) {
         return None;
     }
-    let advice = advice(run, "state throughput per GPU", "--meta gpu_count=8");
+    let advice = missing_fact_advice(run, "state throughput per GPU", "--meta gpu_count=8");
     Some(match run.setup.gpus.filter(|n| *n > 0) {
         Some(n) => CheckFinding::ok(format!(
             "{} output tokens/s on {n} GPUs: {} each",
-            number(rate),
-            number(rate / n as f64)
+            number_text(rate),
+            number_text(rate / n as f64)
         )),
         None => {
             CheckFinding::missing("only the total is stated, and not the number of GPUs", advice)
@@ -228,7 +242,7 @@ fn per_gpu(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn utilisation(run: &Reported) -> Option<CheckFinding> {
+fn check_utilization(run: &Reported) -> Option<CheckFinding> {
     let advice = match run.tool {
         SourceTool::Goodput => {
             "let the run read the server's metrics page (--metrics-url) and its GPUs (--gpu)"
@@ -239,11 +253,11 @@ fn utilisation(run: &Reported) -> Option<CheckFinding> {
         (Some(stated), Some(lacking)) => {
             CheckFinding::missing(format!("{stated}; not stated: {lacking}"), advice)
         }
-        (stated, _) => self::stated(stated.as_ref(), advice),
+        (stated, _) => stated_or_missing(stated.as_ref(), advice),
     })
 }
 
-fn seed(run: &Reported) -> Option<CheckFinding> {
+fn check_seed(run: &Reported) -> Option<CheckFinding> {
     Some(match run.seed {
         Some(seed) => CheckFinding::ok(format!("seed {seed}")),
         None => CheckFinding::missing("not stated", "state the seed of prompts and arrivals"),

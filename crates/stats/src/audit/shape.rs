@@ -3,9 +3,9 @@
 use goodput_model::{Nanos, Reported, ReportedMetric, ReportedMode, ReportedRequest, SourceTool};
 
 use super::Source::MeasurementTraps;
-use super::words::{mean_e2e_s, number, percent};
+use super::words::{mean_e2e_s, number_text, percent_text};
 use super::{Check, CheckFinding};
-use crate::modes::two_modes;
+use crate::modes::find_two_modes;
 use crate::sample::Sample;
 use crate::series::SeriesTally;
 use crate::steady::judge_latencies;
@@ -17,15 +17,15 @@ const FEWEST: usize = 50;
 const FEWEST_CUT: usize = 200;
 
 pub(super) const CHECKS: [Check; 5] = [
-    Check::new(MeasurementTraps, "tail_interval", "interval of p99 TTFT", tail_interval),
-    Check::new(MeasurementTraps, "cold_requests", "slow first requests", cold_requests),
-    Check::new(MeasurementTraps, "latency_trend", "trend in latencies", latency_trend),
-    Check::new(MeasurementTraps, "clipped_tail", "tail not cut off", clipped_tail),
-    Check::new(MeasurementTraps, "two_groups", "groups of latencies", two_groups),
+    Check::new(MeasurementTraps, "tail_interval", "interval of p99 TTFT", check_tail_interval),
+    Check::new(MeasurementTraps, "cold_requests", "slow first requests", check_cold_requests),
+    Check::new(MeasurementTraps, "latency_trend", "trend in latencies", check_latency_trend),
+    Check::new(MeasurementTraps, "clipped_tail", "tail not cut off", check_clipped_tail),
+    Check::new(MeasurementTraps, "two_groups", "groups of latencies", check_two_groups),
 ];
 
 /// A latency of the good requests, in order of sending where the file says it, else in its own.
-fn in_order(run: &Reported, of: fn(&ReportedRequest) -> Option<f64>) -> Vec<f64> {
+fn latency_in_order(run: &Reported, of: fn(&ReportedRequest) -> Option<f64>) -> Vec<f64> {
     let good = run.details.iter().flatten().filter(|request| !request.is_failed);
     let mut timed: Vec<(f64, f64)> = good
         .enumerate()
@@ -38,20 +38,20 @@ fn in_order(run: &Reported, of: fn(&ReportedRequest) -> Option<f64>) -> Vec<f64>
     timed.into_iter().map(|(_, value)| value).collect()
 }
 
-fn ttft(run: &Reported) -> Option<Vec<f64>> {
-    Some(in_order(run, |request| request.ttft_ms)).filter(|values| values.len() >= FEWEST)
+fn ttft_in_order(run: &Reported) -> Option<Vec<f64>> {
+    Some(latency_in_order(run, |request| request.ttft_ms)).filter(|values| values.len() >= FEWEST)
 }
 
-fn tail_interval(run: &Reported) -> Option<CheckFinding> {
-    let values = ttft(run)?;
+fn check_tail_interval(run: &Reported) -> Option<CheckFinding> {
+    let values = ttft_in_order(run)?;
     let found = Sample::from_series(&values).estimate(99.0);
-    let (n, value) = (values.len(), number(found.value?));
+    let (n, value) = (values.len(), number_text(found.value?));
     let worth = found.n_eff.map_or(n as f64, |n_eff| n_eff.min(n as f64));
     Some(match found.low.zip(found.high) {
         Some((low, high)) => CheckFinding::ok(format!(
             "{value} ms, 95 % interval {} to {} ms from {n} requests worth {worth:.0} independent ones",
-            number(low),
-            number(high)
+            number_text(low),
+            number_text(high)
         )),
         None => CheckFinding::note(
             format!(
@@ -65,7 +65,7 @@ fn tail_interval(run: &Reported) -> Option<CheckFinding> {
 
 /// When each good request was sent, in seconds since the first; evenly over the run where the file
 /// has only their order.
-fn send_times(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
+fn good_send_times(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
     let good = run.details.iter().flatten().filter(|request| !request.is_failed);
     let good: Vec<_> = good.filter(|request| request.ttft_ms.is_some()).collect();
     let starts: Option<Vec<f64>> =
@@ -84,62 +84,62 @@ fn send_times(run: &Reported) -> Option<Vec<(f64, &ReportedRequest)>> {
 
 /// The run's own judgement of its course, by TTFT and TPOT; none if it is too short for one, or
 /// where all came at once and each waits for those before it.
-fn course(run: &Reported) -> Option<Steadiness> {
-    let sent = send_times(run).filter(|_| run.load.mode != ReportedMode::Burst)?;
+fn judge_course(run: &Reported) -> Option<Steadiness> {
+    let sent = good_send_times(run).filter(|_| run.load.mode != ReportedMode::Burst)?;
     let mut tally = SeriesTally::default();
     for (at, request) in &sent {
         tally.add_reported(Nanos::from_secs_f64(*at), request);
     }
     let (last, _) = sent.last()?;
-    let found = judge_latencies(&tally.over(Nanos::ZERO, Nanos::from_secs_f64(*last)));
+    let found = judge_latencies(&tally.series_between(Nanos::ZERO, Nanos::from_secs_f64(*last)));
     (!found.cut.series.is_empty()).then_some(found)
 }
 
-fn cold_requests(run: &Reported) -> Option<CheckFinding> {
-    let cut = course(run)?.cut;
+fn check_cold_requests(run: &Reported) -> Option<CheckFinding> {
+    let cut = judge_course(run)?.cut;
     let is_cold = |one: &&SeriesCut| one.cut_s > 0.0 && !one.is_stuck() && one.difference() > 0.0;
     let cold: Vec<_> = cut.series.iter().filter(|(_, one)| is_cold(one)).collect();
     let Some(seconds) = cold.iter().map(|(_, one)| one.cut_s).reduce(f64::max) else {
         return Some(CheckFinding::ok(format!(
             "the first requests are like the rest (MSER-5 would cut {} s, none of it clearly \
              slower)",
-            number(cut.asked_s)
+            number_text(cut.asked_s)
         )));
     };
     let figures: Vec<_> = cold
         .iter()
         .map(|(name, one)| {
             let name = name.to_uppercase();
-            format!("{name} is {} ms, then {} ms", number(one.before), number(one.after))
+            format!("{name} is {} ms, then {} ms", number_text(one.before), number_text(one.after))
         })
         .collect();
-    let n = send_times(run)?.iter().filter(|(at, _)| *at < seconds).count();
+    let n = good_send_times(run)?.iter().filter(|(at, _)| *at < seconds).count();
     Some(CheckFinding::doubtful(
         format!(
             "in the first {} s ({n} requests) {}: a cold start is in the figures",
-            number(seconds),
+            number_text(seconds),
             figures.join(", ")
         ),
         "warm the server up with requests of the measured shape, and leave them out",
     ))
 }
 
-fn latency_trend(run: &Reported) -> Option<CheckFinding> {
-    let Steadiness { state, trend, shift, .. } = course(run)?;
+fn check_latency_trend(run: &Reported) -> Option<CheckFinding> {
+    let Steadiness { state, trend, shift, .. } = judge_course(run)?;
     let trend = trend?;
     let line = format!(
         "{} changes by {} from first to last request (Mann–Kendall, p {:.4})",
         trend.metric.to_uppercase(),
-        percent(trend.drift_share),
+        percent_text(trend.drift_share),
         trend.p
     );
     let said = match (state, shift) {
         (SteadyAnswer::Shifted, Some(shift)) => format!(
             "{} is {} ms up to {} s and {} ms from there on (Pettitt, p {:.4})",
             shift.metric.to_uppercase(),
-            number(shift.before),
-            number(shift.at_s),
-            number(shift.after),
+            number_text(shift.before),
+            number_text(shift.at_s),
+            number_text(shift.after),
             shift.p
         ),
         (SteadyAnswer::NeverSteady, _) => format!("{line} and never settles"),
@@ -157,7 +157,7 @@ fn latency_trend(run: &Reported) -> Option<CheckFinding> {
 }
 
 /// Whether the slowest of this many are one and the same figure, by the requests or by the percentiles.
-fn cut_at(values: &mut [f64], metric: Option<&ReportedMetric>, n: u64) -> Option<f64> {
+fn shared_tail_value(values: &mut [f64], metric: Option<&ReportedMetric>, n: u64) -> Option<f64> {
     if values.len() >= FEWEST_CUT {
         values.sort_by(f64::total_cmp);
         let longest = *values.last()?;
@@ -173,47 +173,47 @@ fn cut_at(values: &mut [f64], metric: Option<&ReportedMetric>, n: u64) -> Option
     (is_end && p95 > 1.1 * p50).then_some(p95)
 }
 
-fn clipped_tail(run: &Reported) -> Option<CheckFinding> {
+fn check_clipped_tail(run: &Reported) -> Option<CheckFinding> {
     // A simulated server of ours may well be that regular.
     let n = run.ok.filter(|_| run.tool != SourceTool::Goodput)?;
     let kinds: [(&str, Vec<f64>); 2] = [
-        ("ttft", in_order(run, |request| request.ttft_ms)),
-        ("e2e", in_order(run, |request| request.e2e_ms)),
+        ("ttft", latency_in_order(run, |request| request.ttft_ms)),
+        ("e2e", latency_in_order(run, |request| request.e2e_ms)),
     ];
     let found = kinds.into_iter().find_map(|(name, mut values)| {
-        Some((name, cut_at(&mut values, run.metrics.get(name), n)?))
+        Some((name, shared_tail_value(&mut values, run.metrics.get(name), n)?))
     });
     found.map(|(name, value)| {
         CheckFinding::doubtful(
             format!(
                 "the slowest requests all have {} of exactly {} ms: the tail was cut there",
                 name.to_uppercase(),
-                number(value)
+                number_text(value)
             ),
             "request the figures without the cut; percentiles beyond it are unknown",
         )
     })
 }
 
-fn two_groups(run: &Reported) -> Option<CheckFinding> {
+fn check_two_groups(run: &Reported) -> Option<CheckFinding> {
     let kinds: [(&str, Vec<f64>); 2] = [
-        ("TTFT", in_order(run, |request| request.ttft_ms)),
-        ("E2E", in_order(run, |request| request.e2e_ms)),
+        ("TTFT", latency_in_order(run, |request| request.ttft_ms)),
+        ("E2E", latency_in_order(run, |request| request.e2e_ms)),
     ];
     if kinds.iter().all(|(_, values)| values.len() < FEWEST) {
         return None;
     }
     for (name, mut values) in kinds {
         values.sort_by(f64::total_cmp);
-        if let Some(modes) = two_modes(&values) {
+        if let Some(modes) = find_two_modes(&values) {
             return Some(CheckFinding::note(
                 format!(
                     "{name} has two groups: {} around {} ms, {} around {} ms; one percentile over both \
                      describes neither",
-                    percent(modes.low_share),
-                    number(modes.low_median),
-                    percent(1.0 - modes.low_share),
-                    number(modes.high_median)
+                    percent_text(modes.low_share),
+                    number_text(modes.low_median),
+                    percent_text(1.0 - modes.low_share),
+                    number_text(modes.high_median)
                 ),
                 "report each kind of request separately",
             ));

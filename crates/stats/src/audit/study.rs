@@ -50,16 +50,16 @@ impl Queue {
         let mut requests = Vec::with_capacity(self.n);
         let mut at = 0.0;
         for place in 0..BEFORE + self.n {
-            at += random.exponential() / rate;
+            at += random.draw_exponential() / rate;
             // A log-normal CV of 1 is σ² = ln 2.
             let later = if self.is_log_normal {
-                random.log_normal(20.0 / 2f64.sqrt(), 2f64.ln().sqrt())
+                random.draw_log_normal(20.0 / 2f64.sqrt(), 2f64.ln().sqrt())
             } else {
-                random.exponential() * 20.0
+                random.draw_exponential() * 20.0
             };
-            let first = random.log_normal(0.196, 0.2);
+            let first = random.draw_log_normal(0.196, 0.2);
             let tokens = 1 + later.round() as u64;
-            let gaps: Vec<f64> = (1..tokens).map(|_| random.log_normal(0.186, 0.2)).collect();
+            let gaps: Vec<f64> = (1..tokens).map(|_| random.draw_log_normal(0.186, 0.2)).collect();
             let slot = free.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
             let begin = slot.max(at);
             *slot = begin + first + gaps.iter().sum::<f64>();
@@ -74,7 +74,7 @@ impl Queue {
                 ttft_ms: Some(ttft_ms),
                 e2e_ms: Some(ttft_ms + gaps_ms.iter().sum::<f64>()),
                 gaps_ms: Some(gaps_ms),
-                input_tokens: Some(100 + random.below(400)),
+                input_tokens: Some(100 + random.next_below(400)),
                 output_tokens: Some(tokens),
                 is_failed: false,
             });
@@ -113,8 +113,8 @@ struct StudyRates {
 }
 
 fn speaks(run: &Reported, check: &str) -> bool {
-    let check = checks().into_iter().find(|one| one.code == check).unwrap();
-    check.item(run).is_some_and(|item| item.severity > Severity::Info)
+    let check = all_checks().into_iter().find(|one| one.code == check).unwrap();
+    check.audit_item(run).is_some_and(|item| item.severity > Severity::Info)
 }
 
 fn moves(values: &[f64]) -> bool {
@@ -148,9 +148,9 @@ fn rates(queue: Queue, seeds: u64) -> StudyRates {
 /// the middle.
 fn correlated(seed: u64, n: usize, rho: f64, step: f64) -> Vec<f64> {
     let mut random = RandomStream::new(seed, Domain::Arrivals, 1);
-    let mut last = random.normal();
+    let mut last = random.draw_normal();
     let value = |place: usize| {
-        last = rho * last + (1.0 - rho * rho).sqrt() * random.normal();
+        last = rho * last + (1.0 - rho * rho).sqrt() * random.draw_normal();
         (0.2 * last).exp() * if place < n / 2 { 1.0 } else { 1.0 + step }
     };
     (0..n).map(value).collect()

@@ -3,7 +3,7 @@
 
 use goodput_model::{ReportedSetup, SystemFacts};
 
-use super::words::{number, percent};
+use super::words::{number_text, percent_text};
 use crate::summary::{GpuDevice, Summary};
 
 /// Checks about hardware and engine.
@@ -30,14 +30,14 @@ pub(super) const CHECKS: [&str; 19] = [
 ];
 
 /// The system in the words of other tools' files.
-pub(super) fn setup(summary: &Summary) -> ReportedSetup {
+pub(super) fn reported_setup(summary: &Summary) -> ReportedSetup {
     let system = &summary.run.system;
     let fact = |names: &[&str]| system.fact(names).map(str::to_owned);
     let first = system.gpus.first();
     let own = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let count = system.fact(&["gpu_count", "gpus", "num_gpus"]);
     // The driver also lists GPUs without work.
-    let busy = serving(summary).count();
+    let busy = busy_gpus(summary).count();
     let seen = Some(if busy > 0 { busy } else { system.gpus.len() } as u64).filter(|n| *n > 0);
     ReportedSetup {
         hardware: fact(&["gpu", "gpu_type", "gpu_name", "hardware", "accelerator"])
@@ -45,13 +45,13 @@ pub(super) fn setup(summary: &Summary) -> ReportedSetup {
         gpus: count.and_then(|text| text.parse().ok()).or(seen),
         interconnect: fact(&["interconnect", "nvlink", "topology"])
             .or_else(|| first.and_then(|gpu| own(&gpu.interconnect))),
-        precision: together(system, &[("", "quantization"), ("", "precision"), ("", "dtype")]),
-        engine: engine(system),
+        precision: join_facts(system, &[("", "quantization"), ("", "precision"), ("", "dtype")]),
+        engine: engine_name(system),
         flags: fact(&["engine_flags", "server_args", "flags"]),
-        utilisation: utilisation(summary),
+        utilisation: utilization_text(summary),
         driver: fact(&["driver", "gpu_driver", "driver_version"])
             .or_else(|| own(&system.gpu_driver)),
-        parallelism: together(
+        parallelism: join_facts(
             system,
             &[
                 ("TP ", "tensor_parallel"),
@@ -60,7 +60,7 @@ pub(super) fn setup(summary: &Summary) -> ReportedSetup {
                 ("EP ", "expert_parallel"),
             ],
         ),
-        limits: together(
+        limits: join_facts(
             system,
             &[
                 ("sequences of ", "max_model_len"),
@@ -69,32 +69,32 @@ pub(super) fn setup(summary: &Summary) -> ReportedSetup {
             ],
         ),
         prefix_caching: fact(&["prefix_caching", "enable_prefix_caching"])
-            .or_else(|| hits(summary)),
-        utilisation_lacks: lacks(summary),
+            .or_else(|| cache_hits_text(summary)),
+        utilisation_lacks: missing_utilization(summary),
         model_revision: fact(&["model_revision", "revision"]),
-        batch_limit: together(
+        batch_limit: join_facts(
             system,
             &[("sequences ", "max_num_seqs"), ("tokens ", "max_batched_tokens")],
         ),
         queue_limit: fact(&["max_queue", "queue_limit"]),
-        batch: batch(summary),
+        batch: batch_text(summary),
         attention_backend: fact(&["attention_backend"]),
         scheduling: fact(&["scheduling", "scheduling_policy", "schedule_policy"])
             .or_else(|| system.settings().remove("schedule_policy")),
         network: fact(&["network"]),
         storage: fact(&["storage"]),
-        logging: logging(system),
+        logging: logging_text(system),
     }
 }
 
 /// The GPUs that had work in the window, as far as they were sampled.
-fn serving(summary: &Summary) -> impl Iterator<Item = &GpuDevice> {
+fn busy_gpus(summary: &Summary) -> impl Iterator<Item = &GpuDevice> {
     let devices = summary.gpu.iter().flat_map(|gpu| &gpu.devices);
     devices.filter(|device| !device.was_idle())
 }
 
 /// Facts with a word before each.
-fn together(system: &SystemFacts, facts: &[(&str, &str)]) -> Option<String> {
+fn join_facts(system: &SystemFacts, facts: &[(&str, &str)]) -> Option<String> {
     let one =
         |(word, name): &(&str, &str)| system.fact(&[name]).map(|value| format!("{word}{value}"));
     let all: Vec<_> = facts.iter().filter_map(one).collect();
@@ -102,7 +102,7 @@ fn together(system: &SystemFacts, facts: &[(&str, &str)]) -> Option<String> {
 }
 
 /// Name and version; a page of metrics names the engine too.
-fn engine(system: &SystemFacts) -> Option<String> {
+fn engine_name(system: &SystemFacts) -> Option<String> {
     let by_metrics = system.metrics.iter().map(|page| page.engine.as_str());
     let name = system.fact(&["engine"]).or_else(|| by_metrics.into_iter().find(|e| !e.is_empty()));
     let version = system.fact(&["engine_version", "version"]);
@@ -111,30 +111,30 @@ fn engine(system: &SystemFacts) -> Option<String> {
 }
 
 /// A cache that answered is on.
-fn hits(summary: &Summary) -> Option<String> {
+fn cache_hits_text(summary: &Summary) -> Option<String> {
     let counted = summary.server.as_ref().and_then(|server| server.prefix_hit_rate_counted);
     let observed = summary.cache.as_ref().and_then(|cache| cache.observed);
     let share = counted.or(observed).filter(|share| *share > 0.0)?;
-    Some(format!("on: {} of the prompt tokens came from it", percent(share)))
+    Some(format!("on: {} of the prompt tokens came from it", percent_text(share)))
 }
 
 /// How much the engine logs: its level, and whether it logs each request.
-fn logging(system: &SystemFacts) -> Option<String> {
+fn logging_text(system: &SystemFacts) -> Option<String> {
     let stated = system.fact(&["logging"]).map(str::to_owned);
-    stated.or_else(|| together(system, &[("level ", "log_level"), ("requests ", "log_requests")]))
+    stated.or_else(|| join_facts(system, &[("level ", "log_level"), ("requests ", "log_requests")]))
 }
 
 /// How many sequences the batch had, as the server reports it.
-fn batch(summary: &Summary) -> Option<String> {
+fn batch_text(summary: &Summary) -> Option<String> {
     let levels = &summary.server.as_ref()?.levels;
     let level = levels.get("batch_size").or_else(|| levels.get("running"))?;
-    Some(format!("{} on average, {} at most", number(level.mean), number(level.max)))
+    Some(format!("{} on average, {} at most", number_text(level.mean), number_text(level.max)))
 }
 
 /// Of the three figures that tell which resource is scarce, those that were not sampled.
-fn lacks(summary: &Summary) -> Option<String> {
+fn missing_utilization(summary: &Summary) -> Option<String> {
     let has = |names: &[&str]| {
-        serving(summary).any(|device| names.iter().any(|name| device.levels.contains_key(*name)))
+        busy_gpus(summary).any(|device| names.iter().any(|name| device.levels.contains_key(*name)))
     };
     let kv = summary.server.as_ref().is_some_and(|server| server.levels.contains_key("kv_usage"));
     let all = [
@@ -147,20 +147,20 @@ fn lacks(summary: &Summary) -> Option<String> {
 }
 
 /// How busy things were, as far as they were sampled.
-fn utilisation(summary: &Summary) -> Option<String> {
+fn utilization_text(summary: &Summary) -> Option<String> {
     let mut parts = Vec::new();
     for (name, word) in
         [("busy", "GPU busy"), ("sm_active", "SM active"), ("dram_active", "DRAM active")]
     {
         let means: Vec<f64> =
-            serving(summary).filter_map(|device| Some(device.levels.get(name)?.mean)).collect();
+            busy_gpus(summary).filter_map(|device| Some(device.levels.get(name)?.mean)).collect();
         if !means.is_empty() {
             let mean = means.iter().sum::<f64>() / means.len() as f64;
-            parts.push(format!("{word} {}", percent(mean)));
+            parts.push(format!("{word} {}", percent_text(mean)));
         }
     }
     let kv = summary.server.as_ref().and_then(|server| server.levels.get("kv_usage"));
-    parts.extend(kv.map(|kv| format!("KV cache {}", percent(kv.mean))));
+    parts.extend(kv.map(|kv| format!("KV cache {}", percent_text(kv.mean))));
     (!parts.is_empty()).then(|| parts.join(", ") + " on average")
 }
 

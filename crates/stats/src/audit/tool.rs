@@ -5,24 +5,24 @@
 use goodput_model::{Reported, SourceTool};
 
 use super::Source::{CommonMistakes, MeasurementTraps};
-use super::words::{number, percent};
+use super::words::{number_text, percent_text};
 use super::{Check, CheckFinding, phases};
 
 pub(super) const CHECKS: [Check; 11] = [
-    Check::new(MeasurementTraps, "failures", "failures", failures),
-    Check::new(MeasurementTraps, "empty_answers", "empty answers", empty_answers),
-    Check::new(MeasurementTraps, "first_token", "end point of TTFT", first_token),
-    Check::new(MeasurementTraps, "connection_setup", "connections in TTFT", connection_setup),
-    Check::new(MeasurementTraps, "tpot_definition", "TPOT and ITL defined", tpot_definition),
-    Check::new(MeasurementTraps, "token_counts", "source of token counts", token_counts),
-    Check::new(CommonMistakes, "tokenizer_time", "tokenizer time", tokenizer_time),
-    Check::new(MeasurementTraps, "streaming", "streaming", streaming),
-    Check::new(MeasurementTraps, "retries", "retries", retries),
-    Check::new(MeasurementTraps, "client_health", "the client's own health", client_health),
-    Check::new(MeasurementTraps, "own_remarks", "the tool's own warnings", own_remarks),
+    Check::new(MeasurementTraps, "failures", "failures", check_failures),
+    Check::new(MeasurementTraps, "empty_answers", "empty answers", check_empty_answers),
+    Check::new(MeasurementTraps, "first_token", "end point of TTFT", check_first_token),
+    Check::new(MeasurementTraps, "connection_setup", "connections in TTFT", check_connection_setup),
+    Check::new(MeasurementTraps, "tpot_definition", "TPOT and ITL defined", check_tpot_definition),
+    Check::new(MeasurementTraps, "token_counts", "source of token counts", check_token_counts),
+    Check::new(CommonMistakes, "tokenizer_time", "tokenizer time", check_tokenizer_time),
+    Check::new(MeasurementTraps, "streaming", "streaming", check_streaming),
+    Check::new(MeasurementTraps, "retries", "retries", check_retries),
+    Check::new(MeasurementTraps, "client_health", "the client's own health", check_client_health),
+    Check::new(MeasurementTraps, "own_remarks", "the tool's own warnings", check_own_remarks),
 ];
 
-fn failures(run: &Reported) -> Option<CheckFinding> {
+fn check_failures(run: &Reported) -> Option<CheckFinding> {
     let ok = run.ok?;
     let by_difference = run.asked.map(|asked| asked.saturating_sub(ok)).filter(|n| *n > 0);
     let Some(failed) = run.failed.or(by_difference) else {
@@ -42,7 +42,7 @@ fn failures(run: &Reported) -> Option<CheckFinding> {
         SourceTool::Goodput => "they stay in the denominator of goodput",
         _ => "they are left out of every latency, so an overloaded server looks better",
     };
-    let said = format!("{failed} failed ({}); {rule}", percent(share));
+    let said = format!("{failed} failed ({}); {rule}", percent_text(share));
     let advice = "find out why they failed; no percentile describes all scheduled requests";
     Some(match () {
         () if ok == 0 => CheckFinding::wrong(format!("all {failed} requests failed"), advice),
@@ -51,7 +51,7 @@ fn failures(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn empty_answers(run: &Reported) -> Option<CheckFinding> {
+fn check_empty_answers(run: &Reported) -> Option<CheckFinding> {
     let advice = "count them as failures: they pull TTFT to zero and pass every SLO";
     let good = || run.details.iter().flatten().filter(|request| !request.is_failed);
     let total = good().count();
@@ -93,7 +93,7 @@ fn empty_answers(run: &Reported) -> Option<CheckFinding> {
 }
 
 /// vLLM's tools take the first event with `choices`, which in chat names the role and no text.
-fn first_token(run: &Reported) -> Option<CheckFinding> {
+fn check_first_token(run: &Reported) -> Option<CheckFinding> {
     let is_vllm = matches!(run.tool, SourceTool::VllmPython | SourceTool::VllmRust);
     run.metrics.get("ttft")?;
     if !is_vllm {
@@ -108,13 +108,13 @@ fn first_token(run: &Reported) -> Option<CheckFinding> {
     }
     let advice = "TTFT is too low where the role comes early, and mean ITL too low by one gap \
                   in every answer; compare TPOT instead of ITL";
-    let (at_once, late) = first_gaps(run).unwrap_or_default();
+    let (at_once, late) = first_gap_shares(run).unwrap_or_default();
     if late > 0.5 {
         return Some(CheckFinding::doubtful(
             format!(
                 "the first event with `choices`, which may name the role: in {} of the answers the next \
                  event takes more than twice as long as the others, as a first token does",
-                percent(late)
+                percent_text(late)
             ),
             advice,
         ));
@@ -124,20 +124,20 @@ fn first_token(run: &Reported) -> Option<CheckFinding> {
             format!(
                 "the first event with `choices`, which names the role: in {} of the answers the next \
                  event follows at once",
-                percent(at_once)
+                percent_text(at_once)
             ),
             advice,
         ));
     }
     let mean = |name: &str| run.metrics.get(name).and_then(|metric| metric.mean);
     match mean("itl").zip(mean("tpot")) {
-        Some((itl, tpot)) if itl < 0.97 * tpot && is_role(run, itl / tpot) => {
+        Some((itl, tpot)) if itl < 0.97 * tpot && is_role_event_likely(run, itl / tpot) => {
             Some(CheckFinding::doubtful(
                 format!(
                     "the first event with `choices`, which names the role: mean ITL {} ms below mean \
                  TPOT {} ms shows a gap of zero in every answer",
-                    number(itl),
-                    number(tpot)
+                    number_text(itl),
+                    number_text(tpot)
                 ),
                 advice,
             ))
@@ -150,14 +150,14 @@ fn first_token(run: &Reported) -> Option<CheckFinding> {
 }
 
 /// Whether events without a token explain by how much ITL is below TPOT.
-fn is_role(run: &Reported, ratio: f64) -> bool {
-    let later = phases::tokens(run).map(|tokens| tokens - 1.0);
+fn is_role_event_likely(run: &Reported, ratio: f64) -> bool {
+    let later = phases::mean_tokens(run).map(|tokens| tokens - 1.0);
     later.is_none_or(|later| ratio >= 0.9 * later / phases::most_gaps(later))
 }
 
 /// The shares of the answers whose first gap is less than a tenth, and more than twice the mean of
 /// the others; none if the file does not hold them.
-fn first_gaps(run: &Reported) -> Option<(f64, f64)> {
+fn first_gap_shares(run: &Reported) -> Option<(f64, f64)> {
     let good = run.details.iter().flatten().filter(|request| !request.is_failed);
     let (mut n, mut early, mut late) = (0_u64, 0_u64, 0_u64);
     for gaps in good.filter_map(|request| request.gaps_ms.as_deref()) {
@@ -172,7 +172,7 @@ fn first_gaps(run: &Reported) -> Option<(f64, f64)> {
     (n > 0).then(|| (early as f64 / n as f64, late as f64 / n as f64))
 }
 
-fn connection_setup(run: &Reported) -> Option<CheckFinding> {
+fn check_connection_setup(run: &Reported) -> Option<CheckFinding> {
     run.metrics.get("ttft")?;
     let advice = "measure over reused connections, or state that you do not: TLS alone takes a \
                   round trip or two";
@@ -193,7 +193,7 @@ fn connection_setup(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn tpot_definition(run: &Reported) -> Option<CheckFinding> {
+fn check_tpot_definition(run: &Reported) -> Option<CheckFinding> {
     if !run.metrics.contains_key("tpot") && !run.metrics.contains_key("itl") {
         return None;
     }
@@ -220,7 +220,7 @@ fn tpot_definition(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn token_counts(run: &Reported) -> Option<CheckFinding> {
+fn check_token_counts(run: &Reported) -> Option<CheckFinding> {
     let tokens = run.output_tokens?;
     if let Some(recounted) = run.recounted_tokens.filter(|_| tokens > 0) {
         let ratio = recounted as f64 / tokens as f64;
@@ -229,7 +229,7 @@ fn token_counts(run: &Reported) -> Option<CheckFinding> {
                 format!(
                     "{tokens} output tokens stated, {recounted} by the tool's tokenizer ({}): the \
                      stated number may be the requested one",
-                    percent(ratio)
+                    percent_text(ratio)
                 ),
                 "use the server's usage as the count, and check that the server kept to the \
                  requested lengths",
@@ -250,7 +250,7 @@ fn token_counts(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn tokenizer_time(run: &Reported) -> Option<CheckFinding> {
+fn check_tokenizer_time(run: &Reported) -> Option<CheckFinding> {
     run.metrics.get("ttft")?;
     Some(match run.tool {
         SourceTool::Goodput => CheckFinding::ok(
@@ -267,7 +267,7 @@ fn tokenizer_time(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn streaming(run: &Reported) -> Option<CheckFinding> {
+fn check_streaming(run: &Reported) -> Option<CheckFinding> {
     Some(match run.streaming {
         Some(true) => CheckFinding::ok("answers were streamed"),
         Some(false) if run.metrics.contains_key("ttft") => CheckFinding::doubtful(
@@ -279,7 +279,7 @@ fn streaming(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn retries(run: &Reported) -> Option<CheckFinding> {
+fn check_retries(run: &Reported) -> Option<CheckFinding> {
     match run.tool {
         SourceTool::VllmRust => Some(CheckFinding::note(
             "the tool tries a failed request up to three times and restarts its clock: failures \
@@ -290,7 +290,7 @@ fn retries(run: &Reported) -> Option<CheckFinding> {
     }
 }
 
-fn client_health(run: &Reported) -> Option<CheckFinding> {
+fn check_client_health(run: &Reported) -> Option<CheckFinding> {
     Some(match run.tool {
         SourceTool::Goodput => CheckFinding::ok("the run records schedule slip and client lag"),
         SourceTool::Guidellm => {
@@ -304,7 +304,7 @@ fn client_health(run: &Reported) -> Option<CheckFinding> {
     })
 }
 
-fn own_remarks(run: &Reported) -> Option<CheckFinding> {
+fn check_own_remarks(run: &Reported) -> Option<CheckFinding> {
     if run.remarks.is_empty() {
         return None;
     }

@@ -3,7 +3,7 @@
 use goodput_model::{Reported, ReportedMode};
 
 /// About four digits, without zeros at the end.
-pub(super) fn number(value: f64) -> String {
+pub(super) fn number_text(value: f64) -> String {
     let text = match value.abs() {
         v if v >= 1e15 || !v.is_finite() => return format!("{value:e}"),
         v if v >= 1000.0 => format!("{value:.0}"),
@@ -18,14 +18,14 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A share in percent.
-pub(super) fn percent(share: f64) -> String {
-    format!("{} %", number(share * 100.0))
+pub(super) fn percent_text(share: f64) -> String {
+    format!("{} %", number_text(share * 100.0))
 }
 
 /// The load in words.
-pub(super) fn load(run: &Reported) -> String {
+pub(super) fn load_text(run: &Reported) -> String {
     let users = run.load.concurrency.map_or("?".to_owned(), |n| n.to_string());
-    let rate = run.load.rate_rps.map_or("?".to_owned(), number);
+    let rate = run.load.rate_rps.map_or("?".to_owned(), number_text);
     let arrivals = run.load.arrivals.as_deref().unwrap_or("unnamed");
     match run.load.mode {
         ReportedMode::Open => format!("open loop, {rate} req/s, {arrivals} arrivals"),
@@ -39,24 +39,24 @@ pub(super) fn load(run: &Reported) -> String {
 }
 
 /// The run in one line.
-pub(super) fn in_one_line(run: &Reported) -> String {
+pub(super) fn run_line(run: &Reported) -> String {
     let mut parts = Vec::new();
     parts.extend(run.model.as_ref().map(|model| format!("model {model}")));
-    parts.push(load(run));
-    parts.extend(requests(run).map(|n| format!("{n} requests")));
-    parts.extend(duration(run).map(|seconds| format!("{} s", number(seconds))));
+    parts.push(load_text(run));
+    parts.extend(requests_sent(run).map(|n| format!("{n} requests")));
+    parts.extend(duration_s(run).map(|seconds| format!("{} s", number_text(seconds))));
     parts.extend(run.started.clone());
     parts.join(" · ")
 }
 
 /// Requests that were sent, by what is stated of them.
-pub(super) fn requests(run: &Reported) -> Option<u64> {
+pub(super) fn requests_sent(run: &Reported) -> Option<u64> {
     let counted = run.ok.map(|ok| ok.saturating_add(run.failed.unwrap_or(0)));
     run.asked.max(counted)
 }
 
 /// How long it took, stated or by its own rate.
-pub(super) fn duration(run: &Reported) -> Option<f64> {
+pub(super) fn duration_s(run: &Reported) -> Option<f64> {
     let by_rate = run.ok.zip(run.requests_per_s).filter(|(_, rate)| *rate > 0.0);
     run.duration_s.or(by_rate.map(|(ok, rate)| ok as f64 / rate))
 }

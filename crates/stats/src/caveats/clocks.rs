@@ -10,7 +10,7 @@ const SLACK: Nanos = Nanos::from_millis(1);
 const STEP_MS: f64 = 50.0;
 const SLEW: f64 = 0.001;
 /// Requests with impossible stamps above this share spoil every percentile.
-const SPOILT: f64 = 0.01;
+const SPOILED: f64 = 0.01;
 
 /// Requests whose stamps stand in an impossible order, by kind; each request counts once a kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,11 +54,11 @@ impl Contradictions {
 }
 
 /// Impossible stamps, or a wall clock that was set during the run: the kernel stamps arrivals by it.
-pub(super) fn suspicious(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_clocks(e: &Evidence<'_>) -> Option<Caveat> {
     let found = e.tally.contradictions;
     if found.requests > 0 {
         let share = found.requests as f64 / found.of.max(1) as f64;
-        let severity = if share > SPOILT { Severity::Void } else { Severity::Warn };
+        let severity = if share > SPOILED { Severity::Void } else { Severity::Warn };
         let message = format!(
             "{} of {} requests have timestamps in an impossible order (first token before the \
              request was sent: {}, chunks going back in time: {}, end before the start: {})",

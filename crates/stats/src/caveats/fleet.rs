@@ -19,20 +19,26 @@ const MOST: f64 = 0.5;
 const NAMED: usize = 4;
 
 /// All of these.
-const CHECKS: [Check; 5] = [missing, cut, distorted_shards, late_starts, clock];
+const CHECKS: [Check; 5] = [
+    check_missing_shards,
+    check_cut_shards,
+    check_distorted_shards,
+    check_late_starts,
+    check_clock_offsets,
+];
 
 /// Adds what is to be said of the clients of a merged run. Each was judged by its own record: one that
 /// is sick spoils its part, not all.
-pub(super) fn judge(e: &Evidence<'_>, found: &mut Vec<Caveat>) {
+pub(super) fn check_shards(e: &Evidence<'_>, found: &mut Vec<Caveat>) {
     if !e.run.shards.is_empty() {
-        found.retain(|caveat| !caveat.code.is_of_client());
+        found.retain(|caveat| !caveat.code.is_about_client());
         found.extend(CHECKS.iter().filter_map(|check| check(e)));
     }
 }
 
 /// The load was never as large as planned, or part of it is not on record; the two cannot be told apart.
 /// Either way what is here is the result of another load.
-fn missing(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_missing_shards(e: &Evidence<'_>) -> Option<Caveat> {
     let gone: Vec<_> = e.run.shards.iter().filter(|part| !part.is_there).collect();
     let of = e.run.shards.len();
     let share = gone.len() as f64 / of.max(1) as f64;
@@ -41,20 +47,20 @@ fn missing(e: &Evidence<'_>) -> Option<Caveat> {
             "{} of {of} ranks left no records ({}): {:.1} % of the planned load{} is missing, so \
              these figures describe a smaller load",
             gone.len(),
-            ranks(&gone),
+            ranks_text(&gone),
             share * 100.0,
-            amount(e, &gone)
+            missing_load_text(e, &gone)
         );
         let advice = "merge again with their folders if they exist; otherwise find out why they \
                       did not start, and run again";
-        Caveat::new(CaveatCode::ShardMissing, severity(share), message).advise(advice)
+        Caveat::new(CaveatCode::ShardMissing, severity_of_share(share), message).advise(advice)
     })
 }
 
 /// What the plan says of the load of these clients.
-fn amount(e: &Evidence<'_>, gone: &[&ShardPart]) -> String {
+fn missing_load_text(e: &Evidence<'_>, gone: &[&ShardPart]) -> String {
     let load = &e.plan.load;
-    let sum = |count: u64| gone.iter().map(|part| part.facts.shard.share(count)).sum::<u64>();
+    let sum = |count: u64| gone.iter().map(|part| part.facts.shard.share_of(count)).sum::<u64>();
     let has_sessions = e.plan.workload.classes.iter().any(|class| class.session.is_some());
     let share = gone.len() as f64 / e.run.shards.len().max(1) as f64;
     match (&load.mode, load.num_requests, load.duration) {
@@ -75,7 +81,7 @@ fn amount(e: &Evidence<'_>, gone: &[&ShardPart]) -> String {
 }
 
 /// A client that died or was stopped: from then on the load was smaller.
-fn cut(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_cut_shards(e: &Evidence<'_>) -> Option<Caveat> {
     let cut: Vec<_> = e.run.shards.iter().filter_map(|part| Some((part, part.cut_s?))).collect();
     // By the time that is missing, or by what those had that were there to the end: a client that stood
     // still for long and was ended soon after lacks more than its last seconds.
@@ -85,21 +91,21 @@ fn cut(e: &Evidence<'_>) -> Option<Caveat> {
     let lacks = |had: f64, of: f64| (1.0 - had / of.max(1e-9)).clamp(0.0, 1.0);
     let each = |(part, at): &(&ShardPart, f64)| {
         let by_count = if whole.is_empty() { 0.0 } else { lacks(requests_sent(part), usual) };
-        lacks(*at, planned_s(e)).max(by_count)
+        lacks(*at, planned_duration_s(e)).max(by_count)
     };
     let share = cut.iter().map(each).sum::<f64>() / e.run.shards.len().max(1) as f64;
     (!cut.is_empty()).then(|| {
-        let named = |(part, at): &(&ShardPart, f64)| format!("{} at {at:.1} s", name(part));
+        let named = |(part, at): &(&ShardPart, f64)| format!("{} at {at:.1} s", shard_name(part));
         let message = format!(
             "{} stopped or died before the end ({}): about {:.1} % of the planned load is \
              missing, and the load was smaller from then on",
-            clients(cut.len(), e.run.shards.len()),
-            listed(cut.iter().map(named), cut.len()),
+            clients_text(cut.len(), e.run.shards.len()),
+            list_first(cut.iter().map(named), cut.len()),
             share * 100.0
         );
         let advice = "read the log of that rank; only figures from before that instant are \
                       comparable";
-        Caveat::new(CaveatCode::ShardCut, severity(share), message).advise(advice)
+        Caveat::new(CaveatCode::ShardCut, severity_of_share(share), message).advise(advice)
     })
 }
 
@@ -108,7 +114,7 @@ fn requests_sent(part: &ShardPart) -> f64 {
 }
 
 /// How long the load was to last; as long as it did, where the plan does not say.
-fn planned_s(e: &Evidence<'_>) -> f64 {
+fn planned_duration_s(e: &Evidence<'_>) -> f64 {
     let load = &e.plan.load;
     let warmup = match load.warmup {
         LoadExtent::Time(time) => time.as_secs_f64(),
@@ -125,7 +131,7 @@ fn planned_s(e: &Evidence<'_>) -> f64 {
 }
 
 /// One client that measured wrongly is in every figure.
-fn distorted_shards(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_distorted_shards(e: &Evidence<'_>) -> Option<Caveat> {
     let shards = &e.run.shards;
     let mut sick: Vec<_> =
         shards.iter().filter(|part| part.is_there && part.verdict > Verdict::Valid).collect();
@@ -141,7 +147,7 @@ fn distorted_shards(e: &Evidence<'_>) -> Option<Caveat> {
         let named = |part: &&ShardPart| {
             let worst = Caveat::worst(&part.caveats);
             let why = worst.map_or("", |caveat| caveat.message.as_str());
-            format!("{} is {}: {why}", name(part), part.verdict.name())
+            format!("{} is {}: {why}", shard_name(part), part.verdict.name())
         };
         let gone = match short * 100.0 {
             0.0 => String::new(),
@@ -149,8 +155,8 @@ fn distorted_shards(e: &Evidence<'_>) -> Option<Caveat> {
         };
         let message = format!(
             "{} are suspect or void by their own records{gone}: {}",
-            clients(sick.len(), shards.len()),
-            listed(sick.iter().map(named), sick.len())
+            clients_text(sick.len(), shards.len()),
+            list_first(sick.iter().map(named), sick.len())
         );
         let is_void = short > SHORT || void as f64 > MOST * shards.len() as f64;
         let severity = if is_void { Severity::Void } else { Severity::Warn };
@@ -161,7 +167,7 @@ fn distorted_shards(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// The schedule of all holds only from one first instant on.
-fn late_starts(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_late_starts(e: &Evidence<'_>) -> Option<Caveat> {
     let there = || e.run.shards.iter().filter(|part| part.is_there);
     let is_common = have_common_start(there().map(|part| &part.facts));
     let error_ms = |part: &ShardPart| {
@@ -184,7 +190,7 @@ fn late_starts(e: &Evidence<'_>) -> Option<Caveat> {
         let message = format!(
             "ranks did not start together: {} started {ms:.0} ms after the first, {how}; the \
              combined load was not the planned one",
-            name(last)
+            shard_name(last)
         );
         let is_void = ms + error > FAR_APART_MS;
         let severity = if is_void { Severity::Void } else { Severity::Warn };
@@ -194,32 +200,33 @@ fn late_starts(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// Instants count on monotonic clocks, so that this harms nothing but times of day.
-fn clock(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_clock_offsets(e: &Evidence<'_>) -> Option<Caveat> {
     let wall = |part: &ShardPart| part.facts.clock.map_or(0, |clock| clock.wall_ns);
     let off = e.run.shards.iter().filter(|part| wall(part).unsigned_abs() > CLOCK_NS);
     let off: Vec<_> = off.collect();
-    let named = |part: &&ShardPart| format!("{} by {:+.1} s", name(part), wall(part) as f64 / 1e9);
+    let named =
+        |part: &&ShardPart| format!("{} by {:+.1} s", shard_name(part), wall(part) as f64 / 1e9);
     (!off.is_empty()).then(|| {
         let message = format!(
             "the wall clocks of {} differ from that of rank 0 ({}): no figure depends on them, \
              but times of day in their logs do",
-            clients(off.len(), e.run.shards.len()),
-            listed(off.iter().map(named), off.len())
+            clients_text(off.len(), e.run.shards.len()),
+            list_first(off.iter().map(named), off.len())
         );
         Caveat::new(CaveatCode::ShardClock, Severity::Info, message)
     })
 }
 
-fn severity(share: f64) -> Severity {
+fn severity_of_share(share: f64) -> Severity {
     if share > SHORT { Severity::Void } else { Severity::Warn }
 }
 
-fn clients(n: usize, of: usize) -> String {
+fn clients_text(n: usize, of: usize) -> String {
     format!("{n} of {of} ranks")
 }
 
 /// A client by its rank, and its machine where that is known.
-fn name(part: &ShardPart) -> String {
+fn shard_name(part: &ShardPart) -> String {
     let rank = part.facts.shard.index();
     if part.host.is_empty() {
         format!("rank {rank}")
@@ -229,7 +236,7 @@ fn name(part: &ShardPart) -> String {
 }
 
 /// The first of this many, and how many more there are.
-fn listed(all: impl Iterator<Item = String>, of: usize) -> String {
+fn list_first(all: impl Iterator<Item = String>, of: usize) -> String {
     let named: Vec<String> = all.take(NAMED).collect();
     let more = of.saturating_sub(NAMED);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
@@ -237,7 +244,7 @@ fn listed(all: impl Iterator<Item = String>, of: usize) -> String {
 }
 
 /// Ranks, neighbors together: `rank 3`, `ranks 1, 4–6`.
-fn ranks(parts: &[&ShardPart]) -> String {
+fn ranks_text(parts: &[&ShardPart]) -> String {
     let numbers: Vec<u32> = parts.iter().map(|part| part.facts.shard.index()).collect();
     let runs: Vec<&[u32]> = numbers.chunk_by(|a, b| a + 1 == *b).collect();
     let run = |run: &&[u32]| match **run {

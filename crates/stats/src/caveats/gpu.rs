@@ -19,17 +19,17 @@ const LIMIT: [(&str, &str); 1] = [("power", "its power limit")];
 const SHARE: f64 = 0.1;
 
 /// A GPU below its clocks serves more slowly, and not each time alike.
-pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_gpu_throttling(e: &Evidence<'_>) -> Option<Caveat> {
     let devices = e.gpu.map(|gpu| gpu.devices.as_slice()).unwrap_or_default();
     let of = |message: String, severity| Caveat::new(CaveatCode::GpuThrottled, severity, message);
-    let trouble = held_back(devices, &TROUBLE).map(|message| {
+    let trouble = throttled_text(devices, &TROUBLE).map(|message| {
         of(message, Severity::Warn).advise(
             "check the GPU's cooling and the machine's power supply; until then runs are \
                      not comparable",
         )
     });
     trouble.or_else(|| {
-        let caveat = of(held_back(devices, &LIMIT)?, Severity::Info);
+        let caveat = of(throttled_text(devices, &LIMIT)?, Severity::Info);
         Some(caveat.advise(
             "this can be normal under load; compare runs under the same power \
                             limit",
@@ -38,7 +38,7 @@ pub(super) fn throttled(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// The GPU that was held back most by one of these reasons, where that is worth a word.
-fn held_back(devices: &[GpuDevice], reasons: &[(&str, &str)]) -> Option<String> {
+fn throttled_text(devices: &[GpuDevice], reasons: &[(&str, &str)]) -> Option<String> {
     let share = |device: &GpuDevice, reason: &str| {
         device.throttled.as_ref()?.get(reason).copied().filter(|share| *share > SHARE)
     };
@@ -64,7 +64,7 @@ fn held_back(devices: &[GpuDevice], reasons: &[(&str, &str)]) -> Option<String> 
 }
 
 /// GPUs that did nothing are in the energy of a token all the same.
-pub(super) fn idle(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_idle_gpus(e: &Evidence<'_>) -> Option<Caveat> {
     let gpu = e.gpu?;
     let idle = || gpu.devices.iter().filter(|device| device.was_idle());
     let (count, all) = (idle().count(), gpu.devices.len());
@@ -87,7 +87,7 @@ pub(super) fn idle(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// Power is an average over a time that the source chooses, looked at now and then.
-pub(super) fn energy_by_power(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_energy_source(e: &Evidence<'_>) -> Option<Caveat> {
     let gpu = e.gpu?;
     let energy = gpu.energy.as_ref().filter(|energy| energy.by == "power")?;
     let looks = gpu.devices.iter().filter_map(|device| device.levels.get("power_w"));

@@ -66,8 +66,9 @@ impl MinuteTally {
         })
     }
 
-    fn block(&self, at: Nanos) -> usize {
-        ((at - self.window.start).0 / (self.minutes.length().0 / BLOCKS as u64).max(1)) as usize
+    fn block_index(&self, at: Nanos) -> usize {
+        ((at - self.window.start).0 / (self.minutes.part_length().0 / BLOCKS as u64).max(1))
+            as usize
     }
 
     pub(crate) fn add(&mut self, record: &RequestRecord, cuts: &Cuts) {
@@ -76,7 +77,7 @@ impl MinuteTally {
         let each = total / exchange.chunks.len().max(1) as f64;
         let whole = exchange.stamps.last_token.filter(|_| exchange.chunks.is_empty());
         for at in exchange.chunks.iter().map(|chunk| chunk.at).chain(whole) {
-            let block = self.block(at);
+            let block = self.block_index(at);
             if let Some(tokens) = self.tokens.get_mut(block).filter(|_| self.window.contains(at)) {
                 *tokens += if exchange.chunks.is_empty() { total } else { each };
             }
@@ -85,7 +86,7 @@ impl MinuteTally {
             return;
         }
         let latencies = Latencies::new(record, self.stream, cuts);
-        let block = self.block(record.scheduled);
+        let block = self.block_index(record.scheduled);
         let put = |sample: Option<&mut Sample>, metric| match (sample, latencies.get(metric)) {
             (Some(sample), LatencyValue::Value(ms)) => sample.push(ms),
             (Some(sample), LatencyValue::Beyond) => sample.push_censored(),
@@ -98,28 +99,28 @@ impl MinuteTally {
     /// The largest difference that chance does not explain.
     pub(crate) fn finish(self) -> Option<Unlike> {
         // A last minute that is cut short has too few blocks to be compared.
-        let whole = (self.window.end - self.window.start).0 / self.minutes.length().0.max(1);
+        let whole = (self.window.end - self.window.start).0 / self.minutes.part_length().0.max(1);
         let blocks = whole as usize * BLOCKS;
-        let length_s = self.minutes.length().as_secs() / BLOCKS as f64;
+        let length_s = self.minutes.part_length().as_secs() / BLOCKS as f64;
         let rates: Vec<_> =
             self.tokens.iter().take(blocks).map(|tokens| Some(tokens / length_s)).collect();
         let found = [
-            self.unlike("the median TTFT", "ms", medians(&self.ttft, blocks)),
-            self.unlike("the median TPOT", "ms", medians(&self.tpot, blocks)),
-            self.unlike("the output rate", "tok/s", Some(rates)),
+            self.find_unlike("the median TTFT", "ms", block_medians(&self.ttft, blocks)),
+            self.find_unlike("the median TPOT", "ms", block_medians(&self.tpot, blocks)),
+            self.find_unlike("the output rate", "tok/s", Some(rates)),
         ];
         let found = found.into_iter().flatten();
-        found.max_by(|a, b| a.difference().total_cmp(&b.difference()))
+        found.max_by(|a, b| a.level_difference().total_cmp(&b.level_difference()))
     }
 
-    fn unlike(
+    fn find_unlike(
         &self,
         what: &'static str,
         unit: &'static str,
         blocks: Option<Vec<Option<f64>>>,
     ) -> Option<Unlike> {
         let blocks = blocks?;
-        if !differ(&blocks) {
+        if !minutes_differ(&blocks) {
             return None;
         }
         let level = |minute: &[Option<f64>]| {
@@ -136,13 +137,13 @@ impl MinuteTally {
         let is_rate = unit == "tok/s";
         let (slowest, fastest) = if is_rate { (low, high) } else { (high, low) };
         let unlike = Unlike { what, unit, slowest, fastest };
-        (unlike.difference() >= NOTABLE).then_some(unlike)
+        (unlike.level_difference() >= NOTABLE).then_some(unlike)
     }
 }
 
 impl Unlike {
     /// Of the larger level to the smaller.
-    fn difference(&self) -> f64 {
+    fn level_difference(&self) -> f64 {
         let (a, b) = (self.slowest.1, self.fastest.1);
         if a.min(b) > 0.0 { a.max(b) / a.min(b) - 1.0 } else { f64::INFINITY }
     }
@@ -150,7 +151,7 @@ impl Unlike {
 
 /// The median of each block, where blocks hold enough to have one. A median among the censored is
 /// longer than any other.
-fn medians(samples: &[Sample], blocks: usize) -> Option<Vec<Option<f64>>> {
+fn block_medians(samples: &[Sample], blocks: usize) -> Option<Vec<Option<f64>>> {
     let samples = samples.get(..blocks)?;
     let n: u64 = samples.iter().map(Sample::len).sum();
     (n as f64 >= FEWEST * blocks as f64).then(|| {
@@ -164,12 +165,12 @@ fn medians(samples: &[Sample], blocks: usize) -> Option<Vec<Option<f64>>> {
 }
 
 /// Whether minutes of [`BLOCKS`] blocks each differ by more than chance, once in a thousand times.
-fn differ(blocks: &[Option<f64>]) -> bool {
-    let ranks = ranks(blocks);
+fn minutes_differ(blocks: &[Option<f64>]) -> bool {
+    let ranks = mean_ranks(blocks);
     let n = ranks.iter().flatten().count() as f64;
     let middle = f64::midpoint(n, 1.0);
-    let squares = |minute: &[Option<f64>], centre: f64| -> f64 {
-        minute.iter().flatten().map(|rank| (rank - centre).powi(2)).sum()
+    let squares = |minute: &[Option<f64>], center: f64| -> f64 {
+        minute.iter().flatten().map(|rank| (rank - center).powi(2)).sum()
     };
     let total = squares(&ranks, middle);
     let (mut between, mut within, mut neighbors, mut minutes) = (0.0, 0.0, 0.0, 0.0);
@@ -190,13 +191,13 @@ fn differ(blocks: &[Option<f64>]) -> bool {
     }
     // Ties are in the total, so this is H with their correction.
     let h = (n - 1.0) * between / total;
-    h / inflation(neighbors, within) > chi_squared_limit(minutes - 1.0)
+    h / variance_inflation(neighbors, within) > chi_squared_limit(minutes - 1.0)
 }
 
 /// By how much the mean of a minute's blocks varies more than that of independent ones. The
 /// correlation of neighbors is estimated inside minutes, less the bias of twelve values around
 /// their own mean.
-fn inflation(neighbors: f64, within: f64) -> f64 {
+fn variance_inflation(neighbors: f64, within: f64) -> f64 {
     if within <= 0.0 {
         return 1.0;
     }
@@ -213,7 +214,7 @@ fn chi_squared_limit(degrees: f64) -> f64 {
 }
 
 /// Ranks from 1; equal values share the mean of theirs.
-fn ranks(values: &[Option<f64>]) -> Vec<Option<f64>> {
+fn mean_ranks(values: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<(f64, usize)> =
         values.iter().enumerate().filter_map(|(place, value)| Some(((*value)?, place))).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -229,10 +230,10 @@ fn ranks(values: &[Option<f64>]) -> Vec<Option<f64>> {
     ranks
 }
 
-pub(super) fn differ_caveat(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_minutes(e: &Evidence<'_>) -> Option<Caveat> {
     let unlike = e.tally.unlike.as_ref()?;
     let Unlike { what, unit, slowest, fastest } = unlike;
-    let severity = if unlike.difference() >= LARGE { Severity::Warn } else { Severity::Info };
+    let severity = if unlike.level_difference() >= LARGE { Severity::Warn } else { Severity::Info };
     let message = format!(
         "the minutes of the window differ by more than chance: {what} is {:.1} {unit} in minute {}, \
          the slowest, and {:.1} {unit} in minute {}, the fastest",
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn equal_values_share_their_rank() {
-        let ranks = ranks(&[Some(3.0), None, Some(1.0), Some(3.0), Some(2.0)]);
+        let ranks = mean_ranks(&[Some(3.0), None, Some(1.0), Some(3.0), Some(2.0)]);
         assert_eq!(ranks, [Some(3.5), None, Some(1.0), Some(3.5), Some(2.0)]);
     }
 
@@ -267,11 +268,11 @@ mod tests {
     /// Without correlation the inflation is one; blocks that all lie together are one value.
     #[test]
     fn correlation_of_neighbors_weakens_the_evidence() {
-        assert_eq!(inflation(0.0, 0.0), 1.0);
+        assert_eq!(variance_inflation(0.0, 0.0), 1.0);
         // The mean of a correlation of twelve independent values is minus a twelfth.
-        assert!((inflation(-1.0, 12.0) - 1.0).abs() < 1e-12);
-        assert!((inflation(0.75 * 0.5 - 1.0 / 12.0, 1.0) - 3.0).abs() < 1e-9);
-        assert!((inflation(1.0, 1.0) - 39.0).abs() < 1e-9);
+        assert!((variance_inflation(-1.0, 12.0) - 1.0).abs() < 1e-12);
+        assert!((variance_inflation(0.75 * 0.5 - 1.0 / 12.0, 1.0) - 3.0).abs() < 1e-9);
+        assert!((variance_inflation(1.0, 1.0) - 39.0).abs() < 1e-9);
     }
 
     #[test]
@@ -280,10 +281,10 @@ mod tests {
             let mut stream = RandomStream::new(seed, Domain::Service, 0);
             let mut value = 0.0;
             let block = |place: usize| {
-                value = carry * value + (1.0 - carry * carry).sqrt() * stream.normal();
+                value = carry * value + (1.0 - carry * carry).sqrt() * stream.draw_normal();
                 Some(100.0 + value + if place / BLOCKS == 1 { shift } else { 0.0 })
             };
-            differ(&(0..3 * BLOCKS).map(block).collect::<Vec<_>>())
+            minutes_differ(&(0..3 * BLOCKS).map(block).collect::<Vec<_>>())
         };
         let share = |carry: f64, shift: f64| (0..1000).filter(|s| run(*s, carry, shift)).count();
         // One in a thousand by construction; with correlated blocks at most one in a hundred.

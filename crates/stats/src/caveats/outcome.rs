@@ -3,7 +3,7 @@
 use goodput_model::{Caveat, CaveatCode, EndedBy, Severity};
 
 use super::{Evidence, advice};
-use crate::share::own_load;
+use crate::share::shard_load;
 use crate::summary::{CUT_OFF, Requests, RunState};
 
 /// A stopped run must have come so far, in requests and in shares of its plan.
@@ -14,13 +14,13 @@ const DEAD_SHARE: f64 = 0.2;
 /// Failures in a row that are rarer than this by chance have a cause.
 const CHANCE: f64 = 0.001;
 
-pub(super) fn nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
     let (message, advice) = match (e.requests.scheduled, e.requests.ok) {
         (0, _) => (
             "no request fell into the measured window".to_owned(),
-            format!("{}, or shorten --warmup", advice::lasting(e, 60.0)),
+            format!("{}, or shorten --warmup", advice::longer_run_flags(e, 60.0)),
         ),
-        (n, 0) if e.run.gave_up() && e.requests.cut_off() == n => {
+        (n, 0) if e.run.gave_up() && e.requests.cut_off_count() == n => {
             let message =
                 format!("none of {n} measured requests had ended when the point was given up");
             return Some(Caveat::new(CaveatCode::NothingMeasured, Severity::Warn, message));
@@ -35,18 +35,18 @@ pub(super) fn nothing_measured(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::NothingMeasured, Severity::Void, message).advise(advice))
 }
 
-pub(super) fn not_sent(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_not_sent(e: &Evidence<'_>) -> Option<Caveat> {
     // Requests that could not connect were not sent either; those have their own class.
     let unsent = e.requests.errors_by_stage.get("connect").copied().unwrap_or(0);
     let share = e.load.delivered_share? + unsent as f64 / e.requests.scheduled.max(1) as f64;
     (share < 0.99 && e.run.is_complete()).then(|| {
         let severity = if share < 0.95 { Severity::Void } else { Severity::Warn };
         let message = format!("only {:.1} % of the scheduled requests were sent", share * 100.0);
-        Caveat::new(CaveatCode::NotDelivered, severity, message).advise(advice::more_room(e))
+        Caveat::new(CaveatCode::NotDelivered, severity, message).advise(advice::more_cpu_advice(e))
     })
 }
 
-pub(super) fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_lost_records(e: &Evidence<'_>) -> Option<Caveat> {
     let (message, advice) = match (e.run.lost_records, e.run.unwritten_records, e.run.log_damaged) {
         (0, 0, false) => return None,
         (0, 0, true) => (
@@ -68,14 +68,14 @@ pub(super) fn lost_records(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::RecordsLost, severity, message).advise(advice))
 }
 
-pub(super) fn failures(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_failures(e: &Evidence<'_>) -> Option<Caveat> {
     let Requests { scheduled, ok, .. } = *e.requests;
-    let failed = e.requests.failed_by(e.run);
+    let failed = e.requests.failed_count(e.run);
     let share = failed as f64 / scheduled.max(1) as f64;
     if ok == 0 || failed == 0 {
         return None;
     }
-    if let Some(caveat) = died(e) {
+    if let Some(caveat) = check_server_death(e) {
         return Some(caveat);
     }
     (share > 0.01).then(|| {
@@ -85,12 +85,12 @@ pub(super) fn failures(e: &Evidence<'_>) -> Option<Caveat> {
             share * 100.0
         );
         let severity = if share > 0.5 { Severity::Void } else { Severity::Warn };
-        Caveat::new(CaveatCode::Errors, severity, message).advise(about_failures(e, share))
+        Caveat::new(CaveatCode::Errors, severity, message).advise(failures_text(e, share))
     })
 }
 
 /// By the most frequent class of failure; where many fail, that is the result.
-fn about_failures(e: &Evidence<'_>, share: f64) -> String {
+fn failures_text(e: &Evidence<'_>, share: f64) -> String {
     let is_ours = |class: &str| class == CUT_OFF && e.run.gave_up();
     let classes = e.requests.errors.iter().filter(|(class, _)| !is_ours(class));
     let most = classes.max_by_key(|(_, count)| **count);
@@ -98,12 +98,12 @@ fn about_failures(e: &Evidence<'_>, share: f64) -> String {
     let cause = match class {
         "timeout" => format!(
             "raise --timeout above {} if such answers count, or {}",
-            advice::timeout(e.plan.target.timeout),
-            advice::less_load(e)
+            advice::timeout_text(e.plan.target.timeout),
+            advice::half_load_flag(e)
         ),
-        CUT_OFF => format!("raise --drain above {}", advice::timeout(e.plan.load.drain)),
+        CUT_OFF => format!("raise --drain above {}", advice::timeout_text(e.plan.load.drain)),
         "http_429" | "http_503" => {
-            format!("the server refuses load: {}", advice::less_load(e))
+            format!("the server refuses load: {}", advice::half_load_flag(e))
         }
         class if class.starts_with("http_4") => {
             "the server rejects these requests: read its message under Errors".to_owned()
@@ -118,7 +118,7 @@ fn about_failures(e: &Evidence<'_>, share: f64) -> String {
 }
 
 /// From some instant on every request failed, for longer than chance explains.
-fn died(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_server_death(e: &Evidence<'_>) -> Option<Caveat> {
     let last = e.tally.last_good?;
     let silent = (e.window.end - last).as_secs() / e.window.seconds().max(1e-9);
     let is_planned = e.run.state == RunState::Complete && !e.window.is_makespan();
@@ -141,18 +141,18 @@ fn died(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-pub(super) fn capped(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_capped(e: &Evidence<'_>) -> Option<Caveat> {
     let cap = e.load.max_concurrency.filter(|_| e.load.delayed > 0)?;
     let share = e.load.delayed as f64 / e.requests.scheduled.max(1) as f64 * 100.0;
     let message = format!(
         "the cap of {cap} delayed {} requests ({share:.1} %): this is not an open loop",
         e.load.delayed
     );
-    let advice = format!("remove --max-concurrency, or {}", advice::less_load(e));
+    let advice = format!("remove --max-concurrency, or {}", advice::half_load_flag(e));
     Some(Caveat::new(CaveatCode::Capped, Severity::Info, message).advise(advice))
 }
 
-pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_incomplete(e: &Evidence<'_>) -> Option<Caveat> {
     let caveat =
         |severity, message: String| Caveat::new(CaveatCode::NotComplete, severity, message);
     match e.run.state {
@@ -161,7 +161,7 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
                 Some(EndedBy::Hopeless) => format!(
                     "ended early: hopeless; the load could no longer meet the SLO, and the {} \
                      requests in flight were canceled and count as missed",
-                    e.requests.cut_off()
+                    e.requests.cut_off_count()
                 ),
                 Some(EndedBy::Decided) => format!(
                     "ended early: decided; {} measured requests were enough to tell whether the \
@@ -173,7 +173,7 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
             Some(caveat(Severity::Info, message))
         }
         RunState::Interrupted => {
-            let share = share_done(e);
+            let share = completed_share(e);
             let is_hardly_begun =
                 e.requests.scheduled < FEWEST || share.is_some_and(|share| share < LEAST_SHARE);
             let severity = if is_hardly_begun { Severity::Warn } else { Severity::Info };
@@ -196,8 +196,8 @@ pub(super) fn not_complete(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// How much of the planned measured part took place, where the plan says.
-fn share_done(e: &Evidence<'_>) -> Option<f64> {
-    let load = own_load(&e.plan.load, e.run);
+fn completed_share(e: &Evidence<'_>) -> Option<f64> {
+    let load = shard_load(&e.plan.load, e.run);
     let measured = e.window.seconds() + e.course.cut_s();
     let by_time = load.duration.map(|planned| measured / planned.as_secs_f64().max(1e-9));
     let sent = if e.course.has_cut() { e.requests.warmup } else { 0 } + e.requests.scheduled;

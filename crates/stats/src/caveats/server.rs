@@ -4,7 +4,7 @@ use goodput_model::{Caveat, CaveatCode, Nanos, Severity, TokenSource};
 
 use super::{Check, Evidence, advice};
 use crate::server::KV_FULL;
-use crate::share::shard;
+use crate::share::shard_of_run;
 use crate::summary::{EndpointSummary, Mark, Reconciled, RunState, ServerSummary};
 
 /// The server may have generated so much more than the client received, as a share and in tokens.
@@ -24,20 +24,20 @@ const GAP: u64 = 3;
 
 /// All of these.
 pub(super) const CHECKS: [Check; 9] = [
-    shared,
-    counts_differ,
-    restarted,
-    several_servers,
-    preemptions,
-    queue_at_limit,
-    kv_pressure,
-    gateway_time,
-    metrics_lost,
+    check_shared_server,
+    check_token_counts,
+    check_restart,
+    check_several_servers,
+    check_preemptions,
+    check_queue_limit,
+    check_kv_pressure,
+    check_gateway_time,
+    check_lost_metrics,
 ];
 
 /// Output tokens of the whole run by both, where both counted the same requests.
-fn output(e: &Evidence<'_>) -> Option<(Reconciled, Option<f64>)> {
-    let server = e.server.filter(|server| !has_begun_anew(server))?;
+fn reconciled_output(e: &Evidence<'_>) -> Option<(Reconciled, Option<f64>)> {
+    let server = e.server.filter(|server| !has_restarted(server))?;
     let against = server.against_client.as_ref().filter(|against| against.covers_run)?;
     // A client that takes chunks for tokens, or has lost records, does not know its own count.
     let is_known = !e.is_counted_by_chunks
@@ -51,12 +51,12 @@ fn output(e: &Evidence<'_>) -> Option<(Reconciled, Option<f64>)> {
 
 /// What a server counted between the last look and a new start is lost, and what another one behind
 /// the same address ever counted may stand there instead.
-fn has_begun_anew(server: &ServerSummary) -> bool {
+fn has_restarted(server: &ServerSummary) -> bool {
     server.endpoints.iter().any(|endpoint| endpoint.resets > 0 || endpoint.several_servers)
 }
 
-fn shared(e: &Evidence<'_>) -> Option<Caveat> {
-    let (tokens, unseen) = output(e)?;
+fn check_shared_server(e: &Evidence<'_>) -> Option<Caveat> {
+    let (tokens, unseen) = reconciled_output(e)?;
     let is_much = |more: f64| more > MORE_BY_SERVER * tokens.client && more > MORE_TOKENS;
     let more = -tokens.difference;
     if !is_much(more) {
@@ -82,8 +82,8 @@ fn shared(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-fn counts_differ(e: &Evidence<'_>) -> Option<Caveat> {
-    let (tokens, _) = output(e)?;
+fn check_token_counts(e: &Evidence<'_>) -> Option<Caveat> {
+    let (tokens, _) = reconciled_output(e)?;
     (tokens.difference > (MORE_BY_CLIENT * tokens.server).max(1.0)).then(|| {
         let message = format!(
             "the client counts {:.0} output tokens, the server only {:.0}: its metrics do not \
@@ -95,10 +95,10 @@ fn counts_differ(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-fn restarted(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_restart(e: &Evidence<'_>) -> Option<Caveat> {
     let server = e.server?;
-    let first = marks(server, "restart").next()?;
-    let more = marks(server, "restart").count() - 1;
+    let first = marks_of_kind(server, "restart").next()?;
+    let more = marks_of_kind(server, "restart").count() - 1;
     let more = if more > 0 { format!(", and {more} times after that") } else { String::new() };
     let message = format!(
         "the server's counters restarted at {:.1} s{more}: the server was restarted during the \
@@ -109,7 +109,7 @@ fn restarted(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::ServerRestarted, Severity::Warn, message).advise(advice))
 }
 
-fn several_servers(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_several_servers(e: &Evidence<'_>) -> Option<Caveat> {
     let one = e.server?.endpoints.iter().find(|endpoint| endpoint.several_servers)?;
     let message = format!(
         "several servers answer at {} in turn: gauges show one of them at a time, and totals and \
@@ -120,7 +120,7 @@ fn several_servers(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::SeveralServers, Severity::Warn, message).advise(advice))
 }
 
-fn metrics_lost(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_lost_metrics(e: &Evidence<'_>) -> Option<Caveat> {
     let endpoints = &e.server?.endpoints;
     // An optional page that does not exist is not a loss.
     let is_asked =
@@ -158,10 +158,10 @@ fn metrics_lost(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::MetricsLost, Severity::Info, message))
 }
 
-fn preemptions(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_preemptions(e: &Evidence<'_>) -> Option<Caveat> {
     let total = e.server?.counters.get("preemptions")?.total;
     // The server counts those of all clients.
-    let clients = f64::from(shard(e.run).count());
+    let clients = f64::from(shard_of_run(e.run).count());
     let share = total / clients / e.requests.scheduled.max(1) as f64;
     (total > 0.0).then(|| {
         let severity = if share > PREEMPTED { Severity::Warn } else { Severity::Info };
@@ -170,16 +170,16 @@ fn preemptions(e: &Evidence<'_>) -> Option<Caveat> {
              server computes their prompts again",
             share * 100.0
         );
-        let advice = format!("give the KV cache more memory, or {}", advice::less_load(e));
+        let advice = format!("give the KV cache more memory, or {}", advice::half_load_flag(e));
         Caveat::new(CaveatCode::Preemptions, severity, message).advise(advice)
     })
 }
 
-fn kv_pressure(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_kv_pressure(e: &Evidence<'_>) -> Option<Caveat> {
     let server = e.server?;
     let (start, end) = (e.window.start.as_secs(), e.window.end.as_secs());
-    let inside =
-        marks(server, "kv_pressure").filter(|mark| mark.start_s <= end && mark.end_s >= start);
+    let inside = marks_of_kind(server, "kv_pressure")
+        .filter(|mark| mark.start_s <= end && mark.end_s >= start);
     // One look may have met the instant before a request ended.
     let lasted = inside.clone().any(|mark| mark.end_s > mark.start_s) || inside.clone().count() > 1;
     let highest = inside.clone().map(|mark| mark.value).max_by(f64::total_cmp)?;
@@ -193,7 +193,7 @@ fn kv_pressure(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::KvPressure, Severity::Info, message))
 }
 
-fn queue_at_limit(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_queue_limit(e: &Evidence<'_>) -> Option<Caveat> {
     let queue = e.server?.queue.as_ref()?;
     let (limit, share) = (queue.batch_limit?, queue.held_up_share?);
     (share > AT_LIMIT).then(|| {
@@ -207,10 +207,10 @@ fn queue_at_limit(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-fn gateway_time(e: &Evidence<'_>) -> Option<Caveat> {
+fn check_gateway_time(e: &Evidence<'_>) -> Option<Caveat> {
     // Then the server's mean is not of this client's requests.
-    let server = e.server.filter(|server| !has_begun_anew(server))?;
-    if shared(e).is_some_and(|shared| shared.severity >= Severity::Warn) {
+    let server = e.server.filter(|server| !has_restarted(server))?;
+    if check_shared_server(e).is_some_and(|shared| shared.severity >= Severity::Warn) {
         return None;
     }
     let ttft = server.against_client.as_ref()?.ttft_mean_ms?;
@@ -226,6 +226,9 @@ fn gateway_time(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-fn marks<'a>(server: &'a ServerSummary, kind: &'a str) -> impl Iterator<Item = &'a Mark> + Clone {
+fn marks_of_kind<'a>(
+    server: &'a ServerSummary,
+    kind: &'a str,
+) -> impl Iterator<Item = &'a Mark> + Clone {
     server.marks.iter().filter(move |mark| mark.kind == kind)
 }

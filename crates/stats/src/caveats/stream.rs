@@ -17,7 +17,7 @@ const COALESCED: f64 = 0.1;
 const MOSTLY_COALESCED: f64 = 0.5;
 
 /// A server that ignores what it was asked for, or something before it that buffers.
-pub(super) fn not_streamed(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_not_streamed(e: &Evidence<'_>) -> Option<Caveat> {
     e.requests.is_partly_whole().then(|| {
         let message = format!(
             "{} of {} answers came in one piece although streaming was requested: TTFT, TPOT, and \
@@ -45,7 +45,7 @@ fn needs_stream(metric: SloMetric) -> bool {
     }
 }
 
-pub(super) fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
     (e.is_counted_by_chunks && e.tokens.output > 0).then(|| {
         let message = "the server did not report token usage for every answer: chunks are counted \
                        as tokens, and one chunk may hold several";
@@ -58,7 +58,7 @@ pub(super) fn tokens_by_chunks(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-pub(super) fn tokens_uncounted(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_tokens_uncounted(e: &Evidence<'_>) -> Option<Caveat> {
     let uncounted = e.tokens.uncounted;
     (uncounted > 0).then(|| {
         let message = format!(
@@ -69,7 +69,7 @@ pub(super) fn tokens_uncounted(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-pub(super) fn several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
     // Up to one token an answer ends it and is in no chunk.
     let shown = e.tokens.output.saturating_sub(e.requests.ok) as f64;
     let ratio = shown / e.tokens.chunks.max(1) as f64;
@@ -84,7 +84,7 @@ pub(super) fn several_tokens_a_chunk(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// Chunks that came in one read have no time between them.
-pub(super) fn chunks_coalesced(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_coalesced_chunks(e: &Evidence<'_>) -> Option<Caveat> {
     let share = e.tokens.coalesced_chunks as f64 / e.tokens.chunks.max(1) as f64;
     // For answers held back to the end, another caveat says it.
     let is_held_back = e.requests.is_partly_whole();
@@ -131,7 +131,7 @@ impl Overstated {
     }
 
     /// Whether the plan's lengths are those that requests ask for.
-    pub(super) fn can_be_told(plan: &Plan) -> bool {
+    pub(super) fn is_checkable(plan: &Plan) -> bool {
         let extra = plan.target.extra_body.as_deref().unwrap_or_default();
         !["\"max_tokens\"", "\"max_completion_tokens\"", "\"n\""]
             .iter()
@@ -140,7 +140,7 @@ impl Overstated {
 }
 
 /// Counts that cannot be true: everything per token rests on them.
-pub(super) fn token_counts_impossible(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_impossible_counts(e: &Evidence<'_>) -> Option<Caveat> {
     let found = e.tally.overstated;
     let (stated, asked) = found.first?;
     let message = format!(
@@ -154,7 +154,7 @@ pub(super) fn token_counts_impossible(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// Server and tokenizer count the same answers differently, by more than an end-of-text token each.
-pub(super) fn token_counts_disagree(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_disagreeing_counts(e: &Evidence<'_>) -> Option<Caveat> {
     let recount = e.figures.recount.as_ref()?;
     let ratio = recount.ratio_to_server.filter(|ratio| ratio.is_finite() && *ratio > 0.0)?;
     let mean = recount.output_tokens as f64 / recount.n.max(1) as f64;

@@ -46,7 +46,7 @@ impl CaveatTally {
             connect: Sample::default(),
             last_good: None,
             failed_due: Vec::new(),
-            overstated: Overstated::can_be_told(plan).then(Overstated::default),
+            overstated: Overstated::is_checkable(plan).then(Overstated::default),
         }
     }
 
@@ -74,7 +74,7 @@ impl CaveatTally {
     pub(crate) fn finish(self) -> Counted {
         Counted {
             contradictions: self.contradictions,
-            connect_ms: self.connect.quick(),
+            connect_ms: self.connect.into_quick(),
             last_good: self.last_good,
             failed_due: self.failed_due,
             overstated: self.overstated.unwrap_or_default(),

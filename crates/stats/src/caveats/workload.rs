@@ -22,20 +22,20 @@ const APART: f64 = 3.0;
 const NOTABLE_SHARE: f64 = 0.05;
 
 /// 2 % are not more than 2 %, whatever binary fractions make of it.
-fn exceeds(difference: f64, limit: f64) -> bool {
+fn exceeds_by_more(difference: f64, limit: f64) -> bool {
     difference > limit + 1e-9
 }
 
 fn is_off(check: &LengthCheck) -> bool {
-    check.ratio.is_some_and(|ratio| exceeds((ratio - 1.0).abs(), LENGTH_TOLERANCE))
+    check.ratio.is_some_and(|ratio| exceeds_by_more((ratio - 1.0).abs(), LENGTH_TOLERANCE))
 }
 
-fn percent(share: f64) -> String {
+fn percent_text(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 /// The server was told how long to answer, and answered otherwise.
-pub(super) fn output_length(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_output_length(e: &Evidence<'_>) -> Option<Caveat> {
     let check = e.figures.lengths.output.filter(is_off)?;
     (e.plan.workload.output == OutputLength::Exact).then(|| {
         let message = format!(
@@ -43,7 +43,7 @@ pub(super) fn output_length(e: &Evidence<'_>) -> Option<Caveat> {
              {} of them exact",
             check.actual_mean,
             check.planned_mean,
-            percent(check.exact_share)
+            percent_text(check.exact_share)
         );
         let advice = "the server ignores max_tokens, min_tokens, or ignore_eos, or something else \
                       ends its answers (a constraint, a stop word, the model's context): add the \
@@ -55,7 +55,7 @@ pub(super) fn output_length(e: &Evidence<'_>) -> Option<Caveat> {
 
 /// Either a tokenizer calibrated the words before the run and the server counts differently, or the
 /// estimate is far off.
-pub(super) fn input_length(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_input_length(e: &Evidence<'_>) -> Option<Caveat> {
     let calibration = e.plan.workload.calibration.as_ref();
     let counted = calibration.map(|calibration| calibration.source);
     let counted = counted.filter(|source| *source != CalibrationSource::Estimate);
@@ -77,7 +77,7 @@ pub(super) fn input_length(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_cache_rate(e: &Evidence<'_>) -> Option<Caveat> {
     let cache = e.figures.cache.as_ref()?;
     let (requested, observed) = (cache.requested?, cache.observed?);
     // Counters hold the warm-up too, which fills the cache.
@@ -88,7 +88,7 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
     if observed < requested && is_rotation(&e.plan.workload.classes) {
         return None;
     }
-    exceeds((requested - observed).abs(), CACHE_TOLERANCE).then(|| {
+    exceeds_by_more((requested - observed).abs(), CACHE_TOLERANCE).then(|| {
         let advice = if observed > requested {
             format!(
                 "the cache holds prompts of an earlier run: use a --seed other than {}, or clear \
@@ -102,8 +102,8 @@ pub(super) fn cache_differs(e: &Evidence<'_>) -> Option<Caveat> {
         };
         let message = format!(
             "{} of the prompt tokens could have come from the cache, {} did",
-            percent(requested),
-            percent(observed)
+            percent_text(requested),
+            percent_text(observed)
         );
         // Turns may come from the cache, but the plan does not say so.
         let is_shaped = |class: &ClassPlan| {
@@ -121,28 +121,30 @@ fn is_rotation(classes: &[ClassPlan]) -> bool {
         let shared = class.prefix.as_ref().and_then(|prefix| prefix.shared);
         class.session.is_none() && matches!(shared, Some(SharedPlan::Tiling { .. }))
     };
-    classes.iter().any(rotates) && classes.iter().filter(|class| shares(class)).all(rotates)
+    classes.iter().any(rotates)
+        && classes.iter().filter(|class| shares_prefixes(class)).all(rotates)
 }
 
 /// Whether a class shares anything between its prompts by plan.
-fn shares(class: &ClassPlan) -> bool {
+fn shares_prefixes(class: &ClassPlan) -> bool {
     class.prefix.is_some()
         || class.session.is_some()
         || matches!(class.source, SourcePlan::Trace(_))
 }
 
 /// A cache that flatters the result without anybody having asked for it.
-pub(super) fn cache_unplanned(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_unplanned_cache(e: &Evidence<'_>) -> Option<Caveat> {
     let cache = e.figures.cache.as_ref().filter(|cache| cache.requested.is_none())?;
     let classes = &e.plan.workload.classes;
-    if classes.iter().any(shares) || e.figures.sessions.is_some() {
+    if classes.iter().any(shares_prefixes) || e.figures.sessions.is_some() {
         return None;
     }
     // What the chat template puts before every prompt is the model's own.
     let template = e.plan.workload.calibration.as_ref().map_or(0, |c| c.template_tokens);
     let template =
         u64::from(template).saturating_mul(e.requests.ok) as f64 / e.tokens.input.max(1) as f64;
-    let observed = cache.observed.filter(|share| exceeds(share - template, ACCIDENTAL_HITS))?;
+    let observed =
+        cache.observed.filter(|share| exceeds_by_more(share - template, ACCIDENTAL_HITS))?;
     let is_ours = |class: &ClassPlan| {
         matches!(class.source, SourcePlan::Synthetic { .. } | SourcePlan::Pairs { .. })
     };
@@ -151,7 +153,7 @@ pub(super) fn cache_unplanned(e: &Evidence<'_>) -> Option<Caveat> {
     let message = format!(
         "{} of the prompt tokens came from the server's cache although the workload shares none: \
          the cache holds prompts of an earlier run, or prompts begin alike",
-        percent(observed)
+        percent_text(observed)
     );
     let advice = format!(
         "use a --seed other than {} or clear the cache, or plan for cache hits with --cache",
@@ -160,7 +162,7 @@ pub(super) fn cache_unplanned(e: &Evidence<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::CacheUnplanned, severity, message).advise(advice))
 }
 
-pub(super) fn cache_unseen(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_unseen_cache(e: &Evidence<'_>) -> Option<Caveat> {
     let cache = e.figures.cache.as_ref();
     let is_stated = cache.and_then(|cache| cache.requested).is_some_and(|share| share > 0.0);
     let is_asked = is_stated || e.plan.workload.classes.iter().any(|class| class.prefix.is_some());
@@ -174,7 +176,7 @@ pub(super) fn cache_unseen(e: &Evidence<'_>) -> Option<Caveat> {
     })
 }
 
-pub(super) fn structured_invalid(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_invalid_answers(e: &Evidence<'_>) -> Option<Caveat> {
     let share = |valid: Option<f64>| valid.unwrap_or(1.0);
     let (kind, worst) = e
         .figures
@@ -185,7 +187,7 @@ pub(super) fn structured_invalid(e: &Evidence<'_>) -> Option<Caveat> {
     let severity = if valid < 0.9 { Severity::Warn } else { Severity::Info };
     let message = format!(
         "only {} of {} answers under a {kind} constraint satisfy it",
-        percent(valid),
+        percent_text(valid),
         worst.checked
     );
     let advice = "max_tokens cuts them, or the server does not support this way to request a \
@@ -194,7 +196,7 @@ pub(super) fn structured_invalid(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// One percentile over two distributions describes neither.
-pub(super) fn bimodal_mix(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_bimodal_mix(e: &Evidence<'_>) -> Option<Caveat> {
     let least = NOTABLE_SHARE * e.requests.scheduled as f64;
     let e2e = |slice: &Slice| slice.e2e_ms.p50;
     let ttft = |slice: &Slice| slice.ttft_ms.p50;
@@ -202,9 +204,9 @@ pub(super) fn bimodal_mix(e: &Evidence<'_>) -> Option<Caveat> {
         let slices = e.figures.breakdown.get(dimension)?;
         let notable: Vec<_> =
             slices.iter().filter(|(_, slice)| slice.scheduled as f64 >= least).collect();
-        let (metric, [slow, fast]) = apart(&notable, e2e)
+        let (metric, [slow, fast]) = widest_pair(&notable, e2e)
             .map(|ends| ("E2E", ends))
-            .or_else(|| Some(("TTFT", apart(&notable, ttft)?)))?;
+            .or_else(|| Some(("TTFT", widest_pair(&notable, ttft)?)))?;
         let message = format!(
             "the median {metric} of {dimension} `{}` is {:.1} ms, that of `{}` {:.1} ms: a percentile \
              over both describes neither",
@@ -216,7 +218,7 @@ pub(super) fn bimodal_mix(e: &Evidence<'_>) -> Option<Caveat> {
 }
 
 /// The slices with the largest and the smallest median, where those are far apart.
-fn apart<'a>(
+fn widest_pair<'a>(
     slices: &[(&'a String, &'a Slice)],
     median: impl Fn(&Slice) -> Option<f64>,
 ) -> Option<[(&'a String, f64); 2]> {
@@ -226,7 +228,7 @@ fn apart<'a>(
     (slowest.1 > APART * fastest.1).then_some([slowest, fastest])
 }
 
-pub(super) fn sessions_cut(e: &Evidence<'_>) -> Option<Caveat> {
+pub(super) fn check_cut_sessions(e: &Evidence<'_>) -> Option<Caveat> {
     let cut = e.run.cut_requests;
     (cut > 0).then(|| {
         let message = format!(
@@ -236,7 +238,7 @@ pub(super) fn sessions_cut(e: &Evidence<'_>) -> Option<Caveat> {
         let seconds = 2.0 * e.window.seconds();
         Caveat::new(CaveatCode::SessionsCut, Severity::Info, message).advise(format!(
             "a longer run gives them their full weight: {}",
-            advice::lasting(e, seconds)
+            advice::longer_run_flags(e, seconds)
         ))
     })
 }

@@ -17,7 +17,7 @@ impl NumberCounts {
     }
 
     pub(super) fn add(&mut self, value: u32) {
-        let bin = self.bin(value);
+        let bin = self.bin_index(value);
         if self.bins.len() <= bin {
             self.bins.resize(bin + 1, 0);
         }
@@ -42,13 +42,13 @@ impl NumberCounts {
         self.n
     }
 
-    fn bin(&self, value: u32) -> usize {
+    fn bin_index(&self, value: u32) -> usize {
         let doublings = value.checked_ilog2().unwrap_or(0).saturating_sub(self.bits);
         ((doublings as usize) << self.bits) + (value >> doublings) as usize
     }
 
     /// The smallest number of a bin.
-    fn first(&self, bin: usize) -> u64 {
+    fn bin_start(&self, bin: usize) -> u64 {
         let doublings = (bin >> self.bits).saturating_sub(1);
         ((bin - (doublings << self.bits)) as u64) << doublings
     }
@@ -56,21 +56,21 @@ impl NumberCounts {
     /// Bins that are not empty: their smallest number, and how many they hold.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let filled = self.bins.iter().enumerate().filter(|(_, count)| **count > 0);
-        filled.map(|(bin, count)| (self.first(bin), *count))
+        filled.map(|(bin, count)| (self.bin_start(bin), *count))
     }
 
     /// The smallest number of the bin that holds this one.
-    pub(super) fn floor(&self, value: u32) -> u64 {
-        self.first(self.bin(value))
+    pub(super) fn bin_floor(&self, value: u32) -> u64 {
+        self.bin_start(self.bin_index(value))
     }
 
     /// How many are as large as this one, or in its bin.
-    pub(super) fn at_least(&self, value: u32) -> u64 {
-        self.bins.iter().skip(self.bin(value)).sum()
+    pub(super) fn count_at_least(&self, value: u32) -> u64 {
+        self.bins.iter().skip(self.bin_index(value)).sum()
     }
 
     /// The numbers of these ranks, which rise, from 1; the largest is known as it is.
-    pub(super) fn at_ranks(&self, ranks: impl Iterator<Item = u64>) -> Vec<Option<u64>> {
+    pub(super) fn values_at_ranks(&self, ranks: impl Iterator<Item = u64>) -> Vec<Option<u64>> {
         let mut bins = self.iter();
         let (mut current, mut so_far) = (None, 0);
         let mut find = |rank: u64| {
@@ -97,14 +97,14 @@ mod tests {
         let counts = NumberCounts::new(3);
         let mut before = 0;
         for value in 0..5_000u32 {
-            let bin = counts.bin(value);
+            let bin = counts.bin_index(value);
             assert!(bin == before || bin == before + 1, "{value}: {bin} after {before}");
             before = bin;
-            let first = counts.floor(value);
+            let first = counts.bin_floor(value);
             assert!(first <= u64::from(value) && u64::from(value) - first <= first / 8, "{value}");
         }
-        assert_eq!(counts.floor(15), 15);
-        assert_eq!((counts.floor(17), counts.floor(u32::MAX)), (16, 0xf000_0000));
+        assert_eq!(counts.bin_floor(15), 15);
+        assert_eq!((counts.bin_floor(17), counts.bin_floor(u32::MAX)), (16, 0xf000_0000));
     }
 
     proptest! {
@@ -116,12 +116,12 @@ mod tests {
             }
             values.sort_unstable();
             let ranks = 1..=values.len() as u64;
-            let found: Vec<u64> = counts.at_ranks(ranks).into_iter().flatten().collect();
+            let found: Vec<u64> = counts.values_at_ranks(ranks).into_iter().flatten().collect();
             let sorted: Vec<u64> = values.iter().map(|value| u64::from(*value)).collect();
             prop_assert_eq!(found, sorted);
             let middle = values[values.len() / 2];
             let as_large = values.iter().filter(|value| **value >= middle).count() as u64;
-            prop_assert_eq!(counts.at_least(middle), as_large);
+            prop_assert_eq!(counts.count_at_least(middle), as_large);
         }
     }
 }

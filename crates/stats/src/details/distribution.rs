@@ -4,10 +4,10 @@ use goodput_model::Plan;
 
 use super::Distribution;
 use super::counts::NumberCounts;
-use crate::sample::{Sample, nearest_rank};
+use crate::sample::{Sample, rank_of_percentile};
 
 /// Shares of which a distribution has the values, in percent: every one, and the ends more finely.
-fn percents(plan: &Plan) -> Vec<f64> {
+fn drawn_percents(plan: &Plan) -> Vec<f64> {
     let ends = [0.1, 0.2, 0.5, 99.1, 99.2, 99.3, 99.4, 99.5, 99.6, 99.7, 99.8, 99.9];
     let far = [99.95, 99.99, 99.999];
     // The plan's own, so that the figures of the table lie on the curve; a plan file may hold anything.
@@ -24,12 +24,12 @@ fn percents(plan: &Plan) -> Vec<f64> {
 const MOST_ASKED: usize = 40;
 
 /// Of values that are all there.
-pub(super) fn of_sample(mut sample: Sample, plan: &Plan) -> Distribution {
+pub(super) fn distribution_from_sample(mut sample: Sample, plan: &Plan) -> Distribution {
     sample.sort();
     let n = sample.len();
     let values = sample.some_sorted(usize::MAX);
     let reached = values.len() as u64;
-    let mut quantiles: Vec<(f64, f64)> = percents(plan)
+    let mut quantiles: Vec<(f64, f64)> = drawn_percents(plan)
         .into_iter()
         .filter_map(|percent| Some((percent / 100.0, sample.percentile(percent)?)))
         .collect();
@@ -37,20 +37,21 @@ pub(super) fn of_sample(mut sample: Sample, plan: &Plan) -> Distribution {
         quantiles.push((reached as f64 / n as f64, *largest));
     }
     quantiles.dedup();
-    let histogram = histogram(&quantiles, values.iter().map(|value| (*value, 1)), reached);
+    let histogram = histogram_bins(&quantiles, values.iter().map(|value| (*value, 1)), reached);
     Distribution { n, censored: n - reached, quantiles, histogram }
 }
 
 /// Of values in microseconds that were counted; drawn in milliseconds.
-pub(super) fn of_counts(counts: &NumberCounts, plan: &Plan) -> Distribution {
+pub(super) fn distribution_from_counts(counts: &NumberCounts, plan: &Plan) -> Distribution {
     let n = counts.len();
-    let percents = percents(plan);
-    let found = counts.at_ranks(percents.iter().map(|percent| nearest_rank(n, *percent)));
+    let percents = drawn_percents(plan);
+    let found =
+        counts.values_at_ranks(percents.iter().map(|percent| rank_of_percentile(n, *percent)));
     let with_value = |(percent, us): (f64, Option<u64>)| Some((percent / 100.0, us? as f64 / 1e3));
     let quantiles: Vec<(f64, f64)> =
         percents.into_iter().zip(found).filter_map(with_value).collect();
     let values = counts.iter().map(|(us, count)| (us as f64 / 1e3, count));
-    let histogram = histogram(&quantiles, values, n);
+    let histogram = histogram_bins(&quantiles, values, n);
     Distribution { n, censored: 0, quantiles, histogram }
 }
 
@@ -67,7 +68,7 @@ fn most_bins(n: u64) -> usize {
 const SMALLEST: f64 = 1e-2;
 
 /// Values between the ends of the quantiles in bins of equal ratio.
-fn histogram(
+fn histogram_bins(
     quantiles: &[(f64, f64)],
     values: impl Iterator<Item = (f64, u64)>,
     n: u64,

@@ -29,7 +29,7 @@ const FEWEST: u64 = 100;
 pub(super) struct Positions(BTreeMap<u64, NumberCounts>);
 
 /// The first place of the band that holds this one.
-fn band(place: u64) -> u64 {
+fn band_start(place: u64) -> u64 {
     let place = place.clamp(1, LAST);
     let doublings = place.ilog2().saturating_sub(EACH - 1);
     place >> doublings << doublings
@@ -37,7 +37,7 @@ fn band(place: u64) -> u64 {
 
 impl Positions {
     pub(super) fn add(&mut self, gap: &Gap, us: u32) {
-        self.0.entry(band(gap.place)).or_insert_with(|| NumberCounts::new(WIDTH)).add(us);
+        self.0.entry(band_start(gap.place)).or_insert_with(|| NumberCounts::new(WIDTH)).add(us);
     }
 
     /// Neighboors together, until there are few enough to draw, and each has enough gaps to say
@@ -49,7 +49,7 @@ impl Positions {
         let enough = ENOUGH.min(fullest / 2);
         let mut merged: Vec<(u64, u64, NumberCounts)> = Vec::new();
         for (from, counts) in self.0 {
-            let to = end_of(from);
+            let to = band_end(from);
             match merged.last_mut() {
                 Some(before) if to < before.0 + width || before.2.len() < enough => {
                     before.1 = to;
@@ -63,7 +63,7 @@ impl Positions {
 }
 
 /// The last place of the band that begins here.
-fn end_of(from: u64) -> u64 {
+fn band_end(from: u64) -> u64 {
     let doublings = from.ilog2().saturating_sub(EACH - 1);
     from + (1 << doublings) - 1
 }
@@ -71,7 +71,7 @@ fn end_of(from: u64) -> u64 {
 fn position_band(from: u64, to: u64, counts: &NumberCounts) -> PositionBand {
     let n = counts.len();
     let rank = |percent: u64| (n * percent).div_ceil(100).max(1);
-    let found = counts.at_ranks([50, 90, 99].into_iter().map(rank));
+    let found = counts.values_at_ranks([50, 90, 99].into_iter().map(rank));
     let ms = |place: usize| found.get(place).copied().flatten().unwrap_or(0) as f64 / 1e3;
     let p99 = (n >= FEWEST).then(|| ms(2));
     PositionBand { from, to, n, p50: ms(0), p90: ms(1), p99 }

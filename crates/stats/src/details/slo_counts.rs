@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, plain};
+use goodput_model::{MetricName, Slo, SloMetric, SloStatistic, escape_control};
 use serde::Serialize;
 
 use super::SloGrid;
@@ -29,7 +29,7 @@ impl SloLimits {
     /// What was promised, and the share that must keep it, where one was asked for.
     pub fn from_slo(slo: Option<&Slo>, share: Option<f64>) -> Self {
         let limit = |metric| {
-            let limit = slo?.limit(metric)?;
+            let limit = slo?.limit_on(metric)?;
             (!limit.is_linear()).then_some(limit.base)
         };
         let strictest = slo.and_then(|slo| {
@@ -145,7 +145,7 @@ pub struct LimitTally {
 
 impl LimitTally {
     /// Share of the good ones.
-    pub fn share(&self) -> f64 {
+    pub fn good_share(&self) -> f64 {
         self.good as f64 / self.requests.max(1) as f64
     }
 
@@ -179,42 +179,44 @@ impl SloCounts {
             }
         }
         let grids: Vec<&SloGrid> = loads.iter().flat_map(|(_, _, grids)| grids.clone()).collect();
-        let mut ttft = stops(&grids, |grid| &grid.ttft_ms, |cell| cell.0);
-        let mut tpot = stops(&grids, |grid| &grid.tpot_ms, |cell| cell.1);
+        let mut ttft = limit_stops(&grids, |grid| &grid.ttft_ms, |cell| cell.0);
+        let mut tpot = limit_stops(&grids, |grid| &grid.tpot_ms, |cell| cell.1);
         let points = loop {
             if ttft.is_empty() || tpot.is_empty() {
                 return None;
             }
             let load = |(_, label, grids): &(f64, &str, Vec<&SloGrid>)| SloLoad {
-                label: plain(label),
+                label: escape_control(label),
                 requests: grids.iter().map(|grid| grid.requests).sum(),
                 seconds: grids.iter().map(|grid| grid.window_s).sum(),
-                cells: cells(grids, &ttft, &tpot),
+                cells: sum_cells(grids, &ttft, &tpot),
             };
             let points: Vec<SloLoad> = loads.iter().map(load).collect();
             let all: usize = points.iter().map(|load| load.cells.len() / 4).sum();
             if all <= MOST || ttft.len().max(tpot.len()) <= 2 {
                 break points;
             }
-            ttft = thinned(ttft, asked.ttft_ms);
-            tpot = thinned(tpot, asked.tpot_ms);
+            ttft = thin_stops(ttft, asked.ttft_ms);
+            tpot = thin_stops(tpot, asked.tpot_ms);
         };
         let start = SloStart {
-            ttft: place(&ttft, asked.ttft_ms),
-            tpot: place(&tpot, asked.tpot_ms),
+            ttft: stop_index(&ttft, asked.ttft_ms),
+            tpot: stop_index(&tpot, asked.tpot_ms),
             percent: asked.percent.filter(|it| (0.0..=100.0).contains(it)).unwrap_or(USUAL),
         };
         let row = |level: f64| {
             // The answer is written by another hand than the loads.
             loads.iter().position(|(load, _, _)| (load - level).abs() <= 1e-6 * level.abs())
         };
-        let answer = answer
-            .map(|answer| SloAnswer { row: answer.level.and_then(row), text: plain(&answer.text) });
+        let answer = answer.map(|answer| SloAnswer {
+            row: answer.level.and_then(row),
+            text: escape_control(&answer.text),
+        });
         Some(Self { ttft, tpot, start, gpus: gpus.filter(|gpus| *gpus > 0), answer, points })
     }
 
     /// What keeps the limits at the start.
-    pub fn kept(&self, load: &SloLoad) -> LimitTally {
+    pub fn tally_at_start(&self, load: &SloLoad) -> LimitTally {
         let (mut good, mut tokens) = (0, 0);
         for cell in load.cells.chunks_exact(4) {
             let [ttft, tpot, n, sum] = [cell[0], cell[1], cell[2], cell[3]];
@@ -238,7 +240,7 @@ type Cell = (u16, u16, u64, u64);
 
 /// Limits for which every grid has an exact count: an edge of it, or one with no request between the
 /// edges around it.
-fn stops<'a>(
+fn limit_stops<'a>(
     grids: &[&'a SloGrid],
     edges: fn(&'a SloGrid) -> &'a Vec<f64>,
     place: fn(&Cell) -> u16,
@@ -266,7 +268,7 @@ fn stops<'a>(
 }
 
 /// The cells of these grids together, between these limits.
-fn cells(grids: &[&SloGrid], ttft: &[f64], tpot: &[f64]) -> Vec<u64> {
+fn sum_cells(grids: &[&SloGrid], ttft: &[f64], tpot: &[f64]) -> Vec<u64> {
     // The first limit that what keeps this edge keeps too.
     let moved = |edges: &[f64], at: u16, stops: &[f64]| match edges.get(usize::from(at)) {
         Some(edge) => stops.partition_point(|stop| stop < edge),
@@ -287,7 +289,7 @@ fn cells(grids: &[&SloGrid], ttft: &[f64], tpot: &[f64]) -> Vec<u64> {
 }
 
 /// Every second stop, the one that was asked for, and the last.
-fn thinned(stops: Vec<f64>, asked: Option<f64>) -> Vec<f64> {
+fn thin_stops(stops: Vec<f64>, asked: Option<f64>) -> Vec<f64> {
     let last = stops.len().saturating_sub(1);
     let stays = |(place, stop): &(usize, f64)| {
         place % 2 == 0 || *place == last || asked.is_some_and(|asked| asked == *stop)
@@ -296,7 +298,7 @@ fn thinned(stops: Vec<f64>, asked: Option<f64>) -> Vec<f64> {
 }
 
 /// The place of the largest limit that is not above this one; the last without one.
-fn place(stops: &[f64], asked: Option<f64>) -> usize {
+fn stop_index(stops: &[f64], asked: Option<f64>) -> usize {
     let after = asked.map_or(stops.len(), |asked| stops.partition_point(|stop| *stop <= asked));
     after.saturating_sub(1)
 }

@@ -28,7 +28,7 @@ struct Edge {
 }
 
 /// Limits in hundredths of a millisecond times ten for each decade, and those of the plan.
-fn edges(first_hundredths: u32, plan: &Plan, metric: MetricName) -> Vec<Edge> {
+fn limit_edges(first_hundredths: u32, plan: &Plan, metric: MetricName) -> Vec<Edge> {
     let round = |decade: i32| {
         let unit = f64::from(first_hundredths) * 10f64.powi(decade);
         STEPS.into_iter().map(move |step| unit * f64::from(step) / 1e3)
@@ -51,7 +51,7 @@ fn edges(first_hundredths: u32, plan: &Plan, metric: MetricName) -> Vec<Edge> {
 }
 
 /// The place of the smallest limit that a value keeps.
-fn place(edges: &[Edge], seen: LatencyValue) -> u16 {
+fn edge_index(edges: &[Edge], seen: LatencyValue) -> u16 {
     let keeps = |edge: &Edge, value: f64| {
         if edge.includes { value <= edge.ms } else { value < edge.ms }
     };
@@ -81,8 +81,8 @@ impl Grid {
     pub(super) fn new(plan: &Plan, summary: &Summary) -> Self {
         let gave_up = summary.run.gave_up();
         Self {
-            ttft: edges(100, plan, MetricName::Ttft),
-            tpot: edges(10, plan, MetricName::Tpot),
+            ttft: limit_edges(100, plan, MetricName::Ttft),
+            tpot: limit_edges(10, plan, MetricName::Tpot),
             stream: plan.target.stream,
             gave_up,
             judge: Judge::new(plan).map(|judge| judge.after_giving_up(gave_up)),
@@ -97,8 +97,8 @@ impl Grid {
         let lost = || (self.ttft.len() as u16, self.tpot.len() as u16);
         let cell = match is_whole(record, cuts, self.gave_up) {
             Some(true) => (
-                place(&self.ttft, latencies.get(MetricName::Ttft)),
-                place(&self.tpot, latencies.get(MetricName::Tpot)),
+                edge_index(&self.ttft, latencies.get(MetricName::Ttft)),
+                edge_index(&self.tpot, latencies.get(MetricName::Tpot)),
             ),
             Some(false) => lost(),
             // Given up, and too late already for what was promised.
@@ -113,7 +113,7 @@ impl Grid {
         self.requests += 1;
     }
 
-    /// Leaves out as many failures as the summary does where a stall of the client spoilt answers.
+    /// Leaves out as many failures as the summary does where a stall of the client spoiled answers.
     fn leave_out(&mut self, summary: &Summary) {
         let Some(slo) = &summary.slo else { return };
         let over = self.requests.saturating_sub(slo.scheduled.saturating_sub(slo.undetermined));

@@ -53,10 +53,10 @@ impl StallCandidates {
 
     pub(super) fn finish(self, gaps: &NumberCounts) -> StallView {
         let middle = gaps.len().div_ceil(2);
-        let median = gaps.at_ranks([middle].into_iter())[0].unwrap_or(0);
+        let median = gaps.values_at_ranks([middle].into_iter())[0].unwrap_or(0);
         let wanted = u32::try_from(median.saturating_mul(TIMES)).unwrap_or(u32::MAX);
         // Where a bin begins, so that it can be counted exactly.
-        let threshold = gaps.floor(wanted.max(SHORTEST_US));
+        let threshold = gaps.bin_floor(wanted.max(SHORTEST_US));
         let least = u32::try_from(threshold).unwrap_or(u32::MAX);
         let stalls = self.longest.into_iter().map(|Reverse(gap)| gap);
         let mut longest: Vec<(Nanos, u32)> =
@@ -64,8 +64,8 @@ impl StallCandidates {
         longest.sort_unstable();
         StallView {
             threshold_ms: threshold as f64 / 1e3,
-            count: gaps.at_least(least),
-            requests: self.each.at_least(least),
+            count: gaps.count_at_least(least),
+            requests: self.each.count_at_least(least),
             longest: longest
                 .into_iter()
                 .map(|(from, us)| (from.as_secs(), f64::from(us) / 1e3))

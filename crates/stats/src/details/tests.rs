@@ -9,14 +9,14 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::tests::{facts, fail, ms, plan, record};
-use crate::{RunState, Summary, analyse};
+use crate::{RunState, Summary, analyze_run};
 
 const NO_WARMUP: LoadExtent = LoadExtent::Requests(0);
 
 fn both(plan: &Plan, records: &[RequestRecord], samples: &[HealthSample]) -> (Summary, Details) {
     let facts = facts(RunState::Complete);
-    let summary = analyse(plan, facts, || records.iter().cloned(), samples, []);
-    let details = details(plan, &summary, records.iter().cloned(), samples);
+    let summary = analyze_run(plan, facts, || records.iter().cloned(), samples, []);
+    let details = chart_details(plan, &summary, records.iter().cloned(), samples);
     (summary, details)
 }
 
@@ -44,9 +44,9 @@ fn answered(index: u64, due_ms: f64, ttft: f64, gaps: &[f64]) -> RequestRecord {
 fn mixed(seed: u64, count: u64) -> Vec<RequestRecord> {
     let mut stream = RandomStream::new(seed, Domain::Service, 0);
     let one = |index: u64| {
-        let tokens = stream.below(30) as usize;
-        let gaps: Vec<f64> = (0..tokens).map(|_| stream.log_normal(20.0, 0.8)).collect();
-        let ttft = stream.log_normal(150.0, 0.7);
+        let tokens = stream.next_below(30) as usize;
+        let gaps: Vec<f64> = (0..tokens).map(|_| stream.draw_log_normal(20.0, 0.8)).collect();
+        let ttft = stream.draw_log_normal(150.0, 0.7);
         let due = index as f64 * 10_000.0 / count as f64;
         let record = answered(index, due, ttft, &gaps);
         match index % 20 {
@@ -122,7 +122,7 @@ fn only_the_measured_part_is_drawn() {
     let mut cut = summary.clone();
     cut.window.start_s = 5.0;
     cut.window.cut = Some(crate::steady::Cut { cut_s: 5.0, ..Default::default() });
-    let later = details(&plan, &cut, records.iter().cloned(), &[]);
+    let later = chart_details(&plan, &cut, records.iter().cloned(), &[]);
     assert_eq!(later.slo_grid.requests, 49, "requests 50 to 98");
     assert_eq!(later.timeline, found.timeline, "the course is that of the whole run");
 }
@@ -135,9 +135,9 @@ fn answers_that_we_counted_have_our_count() {
     one.exchange.output_tokens = Some(TokenCount { n: 5, source: TokenSource::Events });
     let judged = AnswerJudgement { index: 0, output_tokens: Some(9), ..AnswerJudgement::default() };
     let facts = facts(RunState::Complete);
-    let summary = analyse(&plan, facts, || [one.clone()].into_iter(), &[], [judged]);
-    let records = completed([one.clone()].into_iter(), [judged]);
-    let details = details(&plan, &summary, records, &[]);
+    let summary = analyze_run(&plan, facts, || [one.clone()].into_iter(), &[], [judged]);
+    let records = complete_records([one.clone()].into_iter(), [judged]);
+    let details = chart_details(&plan, &summary, records, &[]);
     // 40 ms for the eight tokens after the first.
     assert_eq!(summary.metrics["tpot"].percentiles["50"].value, Some(5.0));
     assert_eq!(details.distributions["tpot"].quantiles[0].1, 5.0);

@@ -42,9 +42,9 @@ impl TimelineTally {
             return Timeline::default();
         }
         let last = self.last.min(LATEST);
-        let bin = bin(last);
+        let bin = bin_length(last);
         let bins = (last.0 / bin.0) as usize + 1;
-        let series = self.series.in_bins(Nanos::ZERO, bin, bins);
+        let series = self.series.series_in_bins(Nanos::ZERO, bin, bins);
         let mut errors = vec![0u64; bins];
         for at in self.failures {
             if let Some(count) = errors.get_mut((at.0 / bin.0) as usize) {
@@ -68,13 +68,13 @@ impl TimelineTally {
             tokens_per_s: series.tokens_per_s,
             errors,
             ttft_p50_ms: ttft,
-            gpu: gpus(samples, bin),
+            gpu: gpu_bins(samples, bin),
         }
     }
 }
 
 /// A round length that makes few enough bins of the time until this instant.
-fn bin(last: Nanos) -> Nanos {
+fn bin_length(last: Nanos) -> Nanos {
     let most = if last.0 < 60 * 10 * TENTH { FEW } else { MOST };
     let fits = |tenths: &u64| last.0 / (tenths * TENTH) < most;
     let hours = (last.0 / (HOUR * TENTH) / MOST + 1) * HOUR;
@@ -105,14 +105,14 @@ impl BinMean {
         }
     }
 
-    fn get(self) -> Option<f64> {
+    fn mean(self) -> Option<f64> {
         (self.n > 0).then(|| self.sum / f64::from(self.n))
     }
 }
 
 /// Bin by bin where looks are closer to each other: mean utilization, and the power of all where
 /// all that ever tell it do.
-fn gpus(samples: &[HealthSample], bin: Nanos) -> Vec<(f64, Option<f64>, Option<f64>)> {
+fn gpu_bins(samples: &[HealthSample], bin: Nanos) -> Vec<(f64, Option<f64>, Option<f64>)> {
     let looks = || samples.iter().flat_map(|sample| &sample.gpus);
     let mut bins = BTreeMap::<u64, BTreeMap<u32, BinLooks>>::new();
     let mut metered = BTreeSet::<u32>::new();
@@ -127,12 +127,12 @@ fn gpus(samples: &[HealthSample], bin: Nanos) -> Vec<(f64, Option<f64>, Option<f
     let drawn = |(place, gpus): (u64, BTreeMap<u32, BinLooks>)| {
         let mut busy = BinMean::default();
         for looks in gpus.values() {
-            busy.add(looks.busy.get());
+            busy.add(looks.busy.mean());
         }
         let watts: Option<Vec<f64>> =
-            metered.iter().map(|gpu| gpus.get(gpu).and_then(|looks| looks.watts.get())).collect();
+            metered.iter().map(|gpu| gpus.get(gpu).and_then(|looks| looks.watts.mean())).collect();
         let watts = watts.filter(|each| !each.is_empty()).map(|each| each.iter().sum());
-        ((place as f64 + 0.5) * bin.as_secs(), busy.get(), watts)
+        ((place as f64 + 0.5) * bin.as_secs(), busy.mean(), watts)
     };
     bins.into_iter().map(drawn).collect()
 }
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn bins_are_round_and_few() {
-        let seconds = |last: f64| bin(Nanos::from_secs_f64(last)).as_secs();
+        let seconds = |last: f64| bin_length(Nanos::from_secs_f64(last)).as_secs();
         for (last, expected) in [
             (0.0, 0.1),
             (5.9, 0.1),
@@ -160,7 +160,7 @@ mod tests {
             assert_eq!(seconds(last), expected, "{last}");
             assert!(last / expected < 600.0);
         }
-        assert!(LATEST.0 / bin(LATEST).0 < 600);
+        assert!(LATEST.0 / bin_length(LATEST).0 < 600);
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
             look(1.5, 2, 0.7, None),
         ];
         let seen = [HealthSample { gpus: gpus_seen, ..HealthSample::default() }];
-        let found = gpus(&seen, Nanos::from_millis(1_000));
+        let found = gpu_bins(&seen, Nanos::from_millis(1_000));
         assert_eq!(found.len(), 2);
         // 0.3 and 0.4 on average; 150 and 300 W.
         assert!((found[0].1.unwrap() - 0.35).abs() < 1e-12);

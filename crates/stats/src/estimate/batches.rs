@@ -44,7 +44,7 @@ impl Ratio {
     }
 
     /// Its 95 % interval.
-    pub(crate) fn interval(self) -> (f64, f64) {
+    pub(crate) fn confidence_interval(self) -> (f64, f64) {
         let half =
             student_quantile(1.0 - TAIL, self.batches.saturating_sub(1)) * self.variance.sqrt();
         (self.value - half, self.value + half)
@@ -79,18 +79,18 @@ impl Effective {
         let (n, independent) = (n as f64, share.value * (1.0 - share.value));
         let degrees = share.batches - 1;
         let factor = if independent > 0.0 { share.variance * n / independent } else { 1.0 };
-        let n = if factor > by_chance(degrees) { n / factor } else { n };
+        let n = if factor > chance_variance_factor(degrees) { n / factor } else { n };
         Some(Self { n, degrees: Some(degrees) })
     }
 
     /// The same where the values are known to vary by this factor more than independent ones.
-    pub(crate) fn at_most(self, n: u64, factor: f64) -> Self {
+    pub(crate) fn limited_to(self, n: u64, factor: f64) -> Self {
         Self { n: self.n.min((n as f64 / factor.max(1.0)).max(1.0)), ..self }
     }
 
     /// This many independent values have as wide an interval: what they are worth is an estimate
     /// itself, and t is wider than the normal distribution.
-    pub(crate) fn deflated(self) -> f64 {
+    pub(crate) fn independent_worth(self) -> f64 {
         let narrow = |degrees| normal_quantile(1.0 - TAIL) / student_quantile(1.0 - TAIL, degrees);
         self.n * self.degrees.map_or(1.0, |degrees| narrow(degrees).powi(2))
     }
@@ -98,14 +98,14 @@ impl Effective {
 
 /// One time in ten the shares of batches of independent values vary by more than this factor of what
 /// they should.
-fn by_chance(degrees: u64) -> f64 {
+fn chance_variance_factor(degrees: u64) -> f64 {
     let degrees = degrees.max(1) as f64;
     ChiSquared::new(degrees).map_or(1.0, |known| known.inverse_cdf(0.9) / degrees)
 }
 
 /// How much a value tells about the next one: autocorrelation at lag 1, of values in order of time.
 /// None of fewer than three, or where none differ.
-pub(crate) fn lag1(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+pub(crate) fn lag1_correlation(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
     let n = values.clone().count();
     let mean = values.clone().sum::<f64>() / n as f64;
     let squares: f64 = values.clone().map(|value| (value - mean).powi(2)).sum();

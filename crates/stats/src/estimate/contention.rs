@@ -69,10 +69,10 @@ impl Contention {
         let residence = visits.iter().map(time).sum::<f64>() / visits.len() as f64;
         let from = begin + Nanos::from_secs_f64(UNKNOWN * residence);
         let first = visits.partition_point(|visit| visit.scheduled < from);
-        let in_flight = in_flight(visits);
+        let in_flight = in_flight_at_arrival(visits);
         let (visits, in_flight) = (&visits[first..], &in_flight[first..]);
         let span_s = (visits.last()?.scheduled - from).as_secs();
-        let slots = onset(visits, in_flight)?;
+        let slots = waiting_onset(visits, in_flight)?;
         let n = visits.len() as f64;
         let busy = in_flight.iter().map(|count| (*count).min(slots) as f64).sum::<f64>() / n;
         let requests_per_s = n / span_s;
@@ -87,7 +87,7 @@ impl Contention {
             requests_per_s,
             span_s,
             met_full: in_flight.iter().filter(|count| **count >= slots).count() as f64 / n,
-            rest_is_independent: is_independent(visits, in_flight, slots),
+            rest_is_independent: are_independent(visits, in_flight, slots),
         })
     }
 
@@ -97,7 +97,7 @@ impl Contention {
     }
 
     /// The share of requests that wait at a server with this many slots and so much to do (Erlang's C).
-    pub(crate) fn waiting(self) -> f64 {
+    pub(crate) fn waiting_share(self) -> f64 {
         if self.busy >= self.slots {
             return 1.0;
         }
@@ -116,23 +116,23 @@ impl Contention {
     }
 
     /// How many times a queue could come and go in this run.
-    pub(crate) fn periods(self) -> f64 {
+    pub(crate) fn relaxation_periods(self) -> f64 {
         self.span_s / (2.0 * self.remembered_s())
     }
 
     /// By how much more the share of requests beyond the median wait varies: most that wait are beyond it,
     /// and of the others fewer than half.
-    pub(crate) fn of_middle(self) -> f64 {
+    pub(crate) fn median_inflation(self) -> f64 {
         const APART: f64 = 0.6;
-        let waiting = self.waiting();
+        let waiting = self.waiting_share();
         let of_share = APART * APART * waiting * (1.0 - waiting);
         of_share * 2.0 * self.remembered_s() * self.requests_per_s / 0.25
     }
 
     /// By how much more the mean of values with this variance (in s²) varies because the wait is a part
     /// of them.
-    pub(crate) fn carried(self, variance: f64) -> f64 {
-        let waiting = self.waiting();
+    pub(crate) fn mean_inflation(self, variance: f64) -> f64 {
+        let waiting = self.waiting_share();
         let each = self.service_s / (self.slots - self.busy).max(0.1);
         let of_wait = waiting * (2.0 - waiting) * each * each;
         of_wait * 2.0 * self.remembered_s() * self.requests_per_s / variance
@@ -140,7 +140,7 @@ impl Contention {
 }
 
 /// How many others were in flight when each one came.
-fn in_flight(visits: &[Visit]) -> Vec<usize> {
+fn in_flight_at_arrival(visits: &[Visit]) -> Vec<usize> {
     let mut ends: Vec<Nanos> = visits.iter().map(|visit| visit.end).collect();
     ends.sort_unstable();
     let mut ended = 0;
@@ -153,25 +153,25 @@ fn in_flight(visits: &[Visit]) -> Vec<usize> {
 }
 
 /// The number in flight from which on requests wait; none if none do.
-fn onset(visits: &[Visit], in_flight: &[usize]) -> Option<usize> {
+fn waiting_onset(visits: &[Visit], in_flight: &[usize]) -> Option<usize> {
     let all: Vec<(usize, f64)> =
         in_flight.iter().copied().zip(visits.iter().map(|visit| visit.ttft_ms)).collect();
-    let (apart, slots) = parting(&all)?;
+    let (apart, slots) = best_split(&all)?;
     let (full, with_room): (Vec<_>, Vec<_>) = all.iter().partition(|(count, _)| *count >= slots);
-    let ratio = median(&full)? / median(&with_room)?;
-    let has_slope = || parting(&with_room).is_some_and(|(apart, _)| apart > SLOPE);
+    let ratio = median_ttft(&full)? / median_ttft(&with_room)?;
+    let has_slope = || best_split(&with_room).is_some_and(|(apart, _)| apart > SLOPE);
     let is_full = ratio > SLOWER || (ratio > SLIGHTLY_SLOWER && !has_slope());
     (apart > ERRORS && is_full).then_some(slots)
 }
 
 /// The number in flight that parts slow requests from the rest best, and by how many standard errors
 /// their ranks lie apart. Of numbers in flight, each with its TTFT.
-fn parting(requests: &[(usize, f64)]) -> Option<(f64, usize)> {
+fn best_split(requests: &[(usize, f64)]) -> Option<(f64, usize)> {
     let n = requests.len();
     let most = requests.iter().map(|request| request.0).max()?;
     // By number in flight: how many came to it, and the sum of their ranks.
     let mut met = vec![(0usize, 0.0); most + 1];
-    for ((count, _), rank) in requests.iter().zip(ranks(requests)) {
+    for ((count, _), rank) in requests.iter().zip(ttft_ranks(requests)) {
         met[*count].0 += 1;
         met[*count].1 += rank - (n as f64 - 1.0) / 2.0;
     }
@@ -195,7 +195,7 @@ fn parting(requests: &[(usize, f64)]) -> Option<(f64, usize)> {
     best
 }
 
-fn median(requests: &[(usize, f64)]) -> Option<f64> {
+fn median_ttft(requests: &[(usize, f64)]) -> Option<f64> {
     let mut values: Vec<f64> = requests.iter().map(|request| request.1).collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
@@ -203,7 +203,7 @@ fn median(requests: &[(usize, f64)]) -> Option<f64> {
 
 /// Whether the requests that found room are not more alike than by chance: their TTFT, and the
 /// slowest tenth of them.
-fn is_independent(visits: &[Visit], in_flight: &[usize], slots: usize) -> bool {
+fn are_independent(visits: &[Visit], in_flight: &[usize], slots: usize) -> bool {
     let with_room = || in_flight.iter().zip(visits).filter(|(count, _)| **count < slots);
     let mut sorted: Vec<f64> = with_room().map(|(_, visit)| visit.ttft_ms).collect();
     sorted.sort_by(f64::total_cmp);
@@ -224,13 +224,13 @@ fn is_independent(visits: &[Visit], in_flight: &[usize], slots: usize) -> bool {
     }
     let variances = [squares, n * share * (1.0 - share)];
     let is_alike = |(off, variance): (&[f64; SLICES as usize], f64)| {
-        Inflation::from_deviations(off, variance).exceeds(ALIKE, ERRORS_OF_LIKENESS)
+        Inflation::from_deviations(off, variance).is_significant(ALIKE, ERRORS_OF_LIKENESS)
     };
     !off.iter().zip(variances).any(is_alike)
 }
 
 /// The rank of each TTFT, from 0; equal ones share theirs.
-fn ranks(requests: &[(usize, f64)]) -> Vec<f64> {
+fn ttft_ranks(requests: &[(usize, f64)]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     order.sort_by(|one, other| requests[*one].1.total_cmp(&requests[*other].1));
     let mut ranks = vec![0.0; requests.len()];
@@ -294,13 +294,13 @@ mod tests {
         };
         // M/M/1: the share that waits is the load. M/M/32 by its sum over states, at 60, 80 and 90 %.
         let one = Contention { slots: 1.0, ..server(0.7) };
-        assert!((one.waiting() - 0.7).abs() < 1e-12);
+        assert!((one.waiting_share() - 0.7).abs() < 1e-12);
         for (busy, expected) in [(19.2, 0.005_067), (25.6, 0.160_623), (28.8, 0.458_197)] {
-            assert!((server(busy).waiting() - expected).abs() < 1e-6, "{busy}");
+            assert!((server(busy).waiting_share() - expected).abs() < 1e-6, "{busy}");
         }
-        assert_eq!(server(32.0).waiting(), 1.0);
+        assert_eq!(server(32.0).waiting_share(), 1.0);
         // 4 s / (32 (1 − √0.8)²) is 11.2 s.
         assert!((server(25.6).remembered_s() - 11.2).abs() < 0.05);
-        assert!((server(25.6).periods() - 180.0 / 22.4).abs() < 0.1);
+        assert!((server(25.6).relaxation_periods() - 180.0 / 22.4).abs() < 0.1);
     }
 }

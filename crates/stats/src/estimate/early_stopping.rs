@@ -1,6 +1,6 @@
 //! MLPerf's early stopping: an upper bound of a percentile with 99 % confidence.
 
-use super::binomial::{cumulative, first};
+use super::binomial::{binomial_cdf, first_where};
 
 /// One less its confidence.
 const DOUBT: f64 = 0.01;
@@ -13,7 +13,7 @@ pub(crate) fn early_stopping_rank(n: u64, q: f64) -> Option<u64> {
         return None;
     }
     // I_q(n-t, t+1) is the chance of at most t values beyond the quantile; it grows with t.
-    let too_many = first(n, |t| cumulative(t, n, 1.0 - q) >= DOUBT);
+    let too_many = first_where(n, |t| binomial_cdf(t, n, 1.0 - q) >= DOUBT);
     let t = too_many.checked_sub(1).filter(|t| *t > 0)?;
     Some(n - t + 1)
 }

@@ -89,7 +89,7 @@ impl Inflation {
     }
 
     /// Whether chance alone would hardly make it so large.
-    pub(crate) fn exceeds(self, least: f64, errors: f64) -> bool {
+    pub(crate) fn is_significant(self, least: f64, errors: f64) -> bool {
         let error = (2.0 * (2.0 * self.lags as f64 + 1.0) / f64::from(SLICES)).sqrt();
         self.factor > least && self.factor - 1.0 > errors * error
     }
@@ -117,7 +117,7 @@ impl Memory {
         let n = n as f64;
         let factor = |found: Inflation, least: f64| {
             let is_queue = found.factor > GROWS * median.factor || n / found.factor < LONG;
-            let is_sure = found.exceeds(least, ERRORS) && is_queue && spread > SMALL;
+            let is_sure = found.is_significant(least, ERRORS) && is_queue && spread > SMALL;
             if is_sure { found.factor } else { 1.0 }
         };
         let tenth = factor(tenth, LEAST_OF_TENTH);
@@ -135,7 +135,7 @@ impl Memory {
     /// The same of waits at a server that makes requests wait for one another.
     pub(crate) fn with_contention(self, contention: Option<Contention>) -> Self {
         let is_rare = |found: Contention| {
-            found.waiting() < FEW_WAIT && found.met_full < FEW_MET && found.explains_memory()
+            found.waiting_share() < FEW_WAIT && found.met_full < FEW_MET && found.explains_memory()
         };
         if contention.is_some_and(is_rare) {
             // What is alike are waits, and they are too rare to decide a figure.
@@ -146,26 +146,31 @@ impl Memory {
 
     /// The same where a wait with this memory makes this share of the values' variance (in ms²).
     pub(crate) fn with_wait(self, wait: Self, share: f64, variance: f64) -> Self {
-        let seen =
-            if wait.tail > 1.0 { share * widened(wait.n, wait.tail, SHORT_OF_WHOLE) } else { 0.0 };
-        let expected = wait.contention.map_or(0.0, |found| found.carried(variance / 1e6));
+        let seen = if wait.tail > 1.0 {
+            share * widen_factor(wait.n, wait.tail, SHORT_OF_WHOLE)
+        } else {
+            0.0
+        };
+        let expected = wait.contention.map_or(0.0, |found| found.mean_inflation(variance / 1e6));
         Self { carried: seen.max(expected * CARRIED / EXPECTED), ..self }
     }
 
     /// Whether requests wait for one another more often than a run this short can tell.
     fn is_contended(self) -> bool {
-        let is_short = |found: Contention| found.waiting() >= FEW_WAIT && found.periods() < PERIODS;
+        let is_short = |found: Contention| {
+            found.waiting_share() >= FEW_WAIT && found.relaxation_periods() < PERIODS
+        };
         self.contention.is_some_and(is_short)
     }
 
     /// The one that requests remember longer by.
-    pub(crate) fn stronger(self, other: Self) -> Self {
+    pub(crate) fn longer_of(self, other: Self) -> Self {
         let strength = |of: Self| (of.is_contended(), of.tail.max(of.carried));
         if strength(other) > strength(self) { other } else { self }
     }
 
     /// The likeness at quantile `q`, counted from the good side, and what it asks for.
-    fn at(self, q: f64) -> (f64, MemoryPart) {
+    fn inflation_at(self, q: f64) -> (f64, MemoryPart) {
         let [middle, near, far] = PARTS;
         match q {
             q if q <= middle.up_to => (self.tenth, middle),
@@ -175,30 +180,31 @@ impl Memory {
     }
 
     /// By how much more the share of values beyond quantile `q`, counted from the good side, varies.
-    pub(crate) fn of_share(self, q: f64) -> f64 {
-        let (factor, part) = self.at(q);
-        let seen = part.share * widened(self.n, factor, part.short);
+    pub(crate) fn share_inflation(self, q: f64) -> f64 {
+        let (factor, part) = self.inflation_at(q);
+        let seen = part.share * widen_factor(self.n, factor, part.short);
         let is_middle = q <= PARTS[0].up_to;
-        let expected = self.contention.filter(|_| is_middle).map_or(1.0, Contention::of_middle);
+        let expected =
+            self.contention.filter(|_| is_middle).map_or(1.0, Contention::median_inflation);
         let own = seen.max(expected);
         // A wait moves the middle of what it is a part of more than its tail.
         own.max(1.0 + self.carried * 4.0 * q * (1.0 - q))
     }
 
     /// By how much more the mean varies.
-    pub(crate) fn of_mean(self) -> f64 {
-        let far = widened(self.n, self.tail, PARTS[2].short);
+    pub(crate) fn mean_inflation(self) -> f64 {
+        let far = widen_factor(self.n, self.tail, PARTS[2].short);
         self.of_values.max(far).max(1.0 + self.carried)
     }
 
     /// Whether the bad side of the interval of this quantile can be trusted from values that are worth
     /// this many independent ones.
-    pub(crate) fn trusts(self, q: f64, worth: f64) -> bool {
-        let (factor, part) = self.at(q);
+    pub(crate) fn trusts_quantile(self, q: f64, worth: f64) -> bool {
+        let (factor, part) = self.inflation_at(q);
         let is_middle = q <= PARTS[0].up_to;
-        let is_spoilt = if is_middle { self.carried >= CARRIED } else { self.is_contended() };
+        let is_spoiled = if is_middle { self.carried >= CARRIED } else { self.is_contended() };
         let is_independent = factor <= 1.0;
-        !is_spoilt && (is_independent || (self.n / factor >= part.waits && worth >= part.worth))
+        !is_spoiled && (is_independent || (self.n / factor >= part.waits && worth >= part.worth))
     }
 
     /// Whether the mean's bad side can: a mean rests on the longest waits, so that the least likeness
@@ -212,6 +218,6 @@ impl Memory {
 }
 
 /// A factor that was found in `n` values as a longer run would find it.
-fn widened(n: f64, factor: f64, short: f64) -> f64 {
+fn widen_factor(n: f64, factor: f64, short: f64) -> f64 {
     if factor > 1.0 { factor * (1.0 + short * factor / n) } else { 1.0 }
 }

@@ -1,8 +1,8 @@
 //! Time to confidence: how many requests an interval of some width needs.
 
 use super::{
-    BATCHES, Effective, MINIMUM_FOR_MEAN, TAIL, minimum_for_figure, minimum_for_interval,
-    normal_chance, normal_quantile, ranks, student_quantile,
+    BATCHES, Effective, MINIMUM_FOR_MEAN, TAIL, interval_ranks, minimum_for_figure,
+    minimum_for_interval, normal_chance, normal_quantile, student_quantile,
 };
 use crate::summary::Percentile;
 
@@ -26,7 +26,7 @@ pub fn requests_before(percent: f64, relative: f64, sigma: f64) -> Option<u64> {
     let z = normal_quantile(q);
     let density = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
     // The standard error of the estimated quantile, relative to it, times the root of n.
-    let about = before((q * (1.0 - q)).sqrt() * sigma / density, relative, least)?;
+    let about = requests_for_interval((q * (1.0 - q)).sqrt() * sigma / density, relative, least)?;
     if about as f64 > EXACT {
         return Some(about);
     }
@@ -38,7 +38,7 @@ pub fn requests_before(percent: f64, relative: f64, sigma: f64) -> Option<u64> {
             let between = (rank as f64 - q * n as f64).abs().max(1.0);
             normal_chance((relative - away) / away * between.sqrt())
         };
-        let found = ranks(n, Effective { n: n as f64, degrees: Some(DEGREES) }, q);
+        let found = interval_ranks(n, Effective { n: n as f64, degrees: Some(DEGREES) }, q);
         found.is_some_and(|(low, high)| {
             chance(1.0 - end(low), low) * chance(end(high) - 1.0, high) >= 0.5
         })
@@ -56,11 +56,11 @@ const DEGREES: u64 = BATCHES as u64 - 1;
 
 /// The same for the mean.
 pub fn requests_before_mean(relative: f64, sigma: f64) -> Option<u64> {
-    before((sigma * sigma).exp_m1().sqrt(), relative, MINIMUM_FOR_MEAN)
+    requests_for_interval((sigma * sigma).exp_m1().sqrt(), relative, MINIMUM_FOR_MEAN)
 }
 
-fn before(spread: f64, relative: f64, least: u64) -> Option<u64> {
-    let n = times(student_quantile(1.0 - TAIL, DEGREES) * spread, 0.0, relative);
+fn requests_for_interval(spread: f64, relative: f64, least: u64) -> Option<u64> {
+    let n = sample_size_factor(student_quantile(1.0 - TAIL, DEGREES) * spread, 0.0, relative);
     let is_meant = relative > 0.0 && spread >= 0.0 && spread.is_finite();
     is_meant.then(|| (n.ceil().min(MOST) as u64).max(least))
 }
@@ -68,7 +68,7 @@ fn before(spread: f64, relative: f64, least: u64) -> Option<u64> {
 /// How many times as many values bring the farther end of an interval as near as wanted: half the
 /// width shrinks with the root of their number, and by how much more the farther end is away, with
 /// their number itself.
-pub(crate) fn times(half: f64, skew: f64, wanted: f64) -> f64 {
+pub(crate) fn sample_size_factor(half: f64, skew: f64, wanted: f64) -> f64 {
     ((half + (half * half + 4.0 * skew * wanted).sqrt()) / (2.0 * wanted)).powi(2)
 }
 
@@ -89,5 +89,5 @@ pub fn requests_needed(percent: f64, relative: f64, n: u64, estimate: &Percentil
     let value = estimate.value.filter(|value| *value > 0.0)?;
     let half_width = (high - low) / 2.0 / value;
     let farther = (high - value).max(value - low) / value;
-    Some(enough(n as f64 * times(half_width, farther - half_width, relative)))
+    Some(enough(n as f64 * sample_size_factor(half_width, farther - half_width, relative)))
 }

@@ -6,7 +6,7 @@ mod oracle;
 
 use goodput_model::random::{Domain, RandomStream};
 
-use super::binomial::{cumulative, enclosing_ranks};
+use super::binomial::{binomial_cdf, enclosing_ranks};
 use super::*;
 use crate::Sample;
 use crate::request::LatencyValue;
@@ -50,7 +50,7 @@ fn the_binomial_distribution_by_its_definition() {
         let (mut term, mut sum) = ((1.0 - q).powi(n as i32), 0.0);
         for k in 0..=n {
             sum += term;
-            assert!((cumulative(k, n, q) - sum).abs() < 1e-13, "{k} of {n} at {q}");
+            assert!((binomial_cdf(k, n, q) - sum).abs() < 1e-13, "{k} of {n} at {q}");
             term *= (n - k) as f64 / (k + 1) as f64 * q / (1.0 - q);
         }
     }
@@ -97,8 +97,8 @@ fn dependent_values_are_worth_less() {
 
 #[test]
 fn ranks_widen_as_values_are_worth_less() {
-    let with = |n: f64| ranks(10_000, Effective { n, degrees: Some(19) }, 0.99);
-    let plain = ranks(10_000, Effective::independent(10_000), 0.99);
+    let with = |n: f64| interval_ranks(10_000, Effective { n, degrees: Some(19) }, 0.99);
+    let plain = interval_ranks(10_000, Effective::independent(10_000), 0.99);
     assert_eq!(plain, enclosing_ranks(10_000, 0.99));
     let (low, high) = with(10_000.0).unwrap();
     assert!(low < plain.unwrap().0 && plain.unwrap().1 < high);
@@ -109,15 +109,15 @@ fn ranks_widen_as_values_are_worth_less() {
     // From the method's minimum on there is an interval: to the largest.
     assert_eq!(with(368.0).unwrap().1, 10_000);
     // Never more than there are.
-    let many = ranks(500, Effective { n: f64::INFINITY, degrees: None }, 0.99);
+    let many = interval_ranks(500, Effective { n: f64::INFINITY, degrees: None }, 0.99);
     assert_eq!(many, enclosing_ranks(500, 0.99));
 }
 
 #[test]
 fn neighbors() {
-    assert_eq!(lag1([1.0, -1.0, 1.0, -1.0].into_iter()), Some(-0.75));
-    assert_eq!(lag1([5.0; 9].into_iter()), None);
-    assert_eq!(lag1([1.0, 2.0].into_iter()), None);
+    assert_eq!(lag1_correlation([1.0, -1.0, 1.0, -1.0].into_iter()), Some(-0.75));
+    assert_eq!(lag1_correlation([5.0; 9].into_iter()), None);
+    assert_eq!(lag1_correlation([1.0, 2.0].into_iter()), None);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn what_is_forecast_is_reached_in_half_of_the_runs() {
         let reached = (0..400).filter(|seed| {
             let mut stream = RandomStream::new(*seed, Domain::Sampling, 0);
             let values: Vec<f64> =
-                (0..n).map(|_| (DEFAULT_SIGMA * stream.normal()).exp()).collect();
+                (0..n).map(|_| (DEFAULT_SIGMA * stream.draw_normal()).exp()).collect();
             let found = Sample::from_series(&values).estimate(percent);
             let value = found.value.unwrap();
             let farther =
@@ -276,12 +276,12 @@ fn a_run_that_is_short_for_its_queue_has_one_end() {
     // In another order the same values are independent, and have both ends.
     let mut shuffled = queue(60);
     let mut stream = RandomStream::new(1, Domain::Sampling, 0);
-    shuffled.sort_by_cached_key(|_| (stream.unit() * 1e9) as u64);
+    shuffled.sort_by_cached_key(|_| (stream.next_unit() * 1e9) as u64);
     let p90 = Sample::from_series(&shuffled).estimate(90.0);
     assert!(p90.quality == Quality::Ok && p90.high.is_some(), "{p90:?}");
     // Of a speed the small values are the bad ones, and its upper end is the one to trust.
     let slow: Vec<f64> = queue(60).into_iter().map(|ms| 1e5 / ms).collect();
-    let p10 = Sample::from_series(&slow).of_speed().estimate(10.0);
+    let p10 = Sample::from_series(&slow).into_speed().estimate(10.0);
     assert!(p10.low.is_none() && p10.high.is_some_and(|high| high > p10.value.unwrap()), "{p10:?}");
 }
 
@@ -290,13 +290,13 @@ fn a_failure_counts_for_what_it_outlasted() {
     // 990 answers of 1 to 990 ms; ten failures, five of them at once and five after a minute.
     let mut sample = Sample::default();
     for i in 0..990u16 {
-        sample.take(Some(i % 640), LatencyValue::Value(f64::from(i + 1)));
+        sample.push_value(Some(i % 640), LatencyValue::Value(f64::from(i + 1)));
     }
     for i in 0..10u16 {
         let took = if i % 2 == 0 { 0.5 } else { 60_000.0 };
-        sample.take(Some(i * 60), LatencyValue::FailedAfter(took));
+        sample.push_value(Some(i * 60), LatencyValue::FailedAfter(took));
     }
-    let metric = sample.metric("ms", Wanted::new(&[50.0, 99.0, 99.9]));
+    let metric = sample.into_metric("ms", Wanted::new(&[50.0, 99.0, 99.9]));
     // Of 995, p99 is the 986th; of those that completed alone, the 981st.
     let p99 = metric.percentiles["99"];
     assert_eq!((p99.value, p99.completed), (Some(986.0), Some(981.0)));
@@ -349,19 +349,20 @@ fn the_interval_of_a_mean() {
     // Batches of 100 with means 1, 2, …, 20: 10.5 ± 2.093 · sqrt(35) / sqrt(20).
     let mut sample = Sample::default();
     (0..2000u32).for_each(|i| sample.push_in(f64::from(i / 100 + 1), (i / 100) as u8));
-    let metric = sample.clone().metric("ms", Wanted::new(&[]));
+    let metric = sample.clone().into_metric("ms", Wanted::new(&[]));
     let half = 2.093_024_054_408_263 * (35.0f64 / 20.0).sqrt();
     assert_eq!(metric.mean, Some(10.5));
     assert!((metric.mean_low.unwrap() - (10.5 - half)).abs() < 1e-9);
     assert!((metric.mean_high.unwrap() - (10.5 + half)).abs() < 1e-9);
     sample.push_censored_in(3);
-    let metric = sample.metric("ms", Wanted::new(&[]));
+    let metric = sample.into_metric("ms", Wanted::new(&[]));
     assert_eq!((metric.mean, metric.mean_low, metric.mean_high), (None, None, None));
 }
 
 #[test]
 fn a_mean_that_rests_on_few_has_one_end() {
-    let high = |values: &[f64]| Sample::from_series(values).metric("", Wanted::new(&[])).mean_high;
+    let high =
+        |values: &[f64]| Sample::from_series(values).into_metric("", Wanted::new(&[])).mean_high;
     let even: Vec<f64> = (0..2000).map(|i| f64::from(100 + i * 7919 % 101)).collect();
     assert!(high(&even).is_some());
     // Alike in order of time.
@@ -384,7 +385,7 @@ fn strange_numbers_do_no_harm() {
         sample.estimate(percent);
     }
     assert_eq!(sample.estimate(50.0).value.map(f64::to_bits), Some(0.0f64.to_bits()));
-    assert_eq!(sample.metric("ms", Wanted::new(&[50.0])).n, 400);
+    assert_eq!(sample.into_metric("ms", Wanted::new(&[50.0])).n, 400);
     for batch in [0, 19, 20, 255] {
         let mut one = Sample::default();
         one.push_in(1.0, batch);
@@ -395,9 +396,9 @@ fn strange_numbers_do_no_harm() {
 /// Log-normal values of which each knows the one before.
 fn alike(seed: u64, n: u64, rho: f64) -> Vec<f64> {
     let mut stream = RandomStream::new(seed, Domain::Sampling, 1);
-    let mut state = stream.normal();
+    let mut state = stream.draw_normal();
     let next = |_| {
-        state = rho * state + (1.0 - rho * rho).sqrt() * stream.normal();
+        state = rho * state + (1.0 - rho * rho).sqrt() * stream.draw_normal();
         (DEFAULT_SIGMA * state).exp()
     };
     (0..n).map(next).collect()

@@ -26,7 +26,7 @@ impl EnergySpan {
         Some(Self { start: first.0, end: last.0 })
     }
 
-    fn within(self, other: Self) -> Self {
+    fn intersection(self, other: Self) -> Self {
         Self { start: self.start.max(other.start), end: self.end.min(other.end) }
     }
 
@@ -49,11 +49,11 @@ const MOST_GAPS: f64 = 5.0;
 impl EnergyCourse {
     /// By its counter, else by its power; none if neither is known for half of the window.
     fn from_looks(looks: &GpuLooks<'_>, window: EnergySpan) -> Option<Self> {
-        let counter = Self::Counter(counted(looks));
+        let counter = Self::Counter(counter_points(looks));
         if counter.covers(window) {
             return Some(counter);
         }
-        let power = looks.0.iter().filter_map(|look| Some((look.at.as_secs(), watts(look)?)));
+        let power = looks.0.iter().filter_map(|look| Some((look.at.as_secs(), power_of(look)?)));
         let power: Points = power.collect();
         let mut gaps: Vec<f64> = power.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
         gaps.sort_by(f64::total_cmp);
@@ -68,16 +68,16 @@ impl EnergyCourse {
     }
 
     fn covers(&self, window: EnergySpan) -> bool {
-        let Known { seconds, .. } = self.known(window);
+        let Known { seconds, .. } = self.known_part(window);
         seconds > 0.0 && 2.0 * seconds >= window.seconds()
     }
 
     /// What is known of a span.
-    fn known(&self, span: EnergySpan) -> Known {
+    fn known_part(&self, span: EnergySpan) -> Known {
         let mut known = Known::default();
         match self {
             Self::Counter(points) => {
-                let part = EnergySpan::from_points(points).map(|all| all.within(span));
+                let part = EnergySpan::from_points(points).map(|all| all.intersection(span));
                 if let Some(part) = part.filter(|part| part.seconds() > 0.0) {
                     known.joules = value_at(points, part.end) - value_at(points, part.start);
                     known.seconds = part.seconds();
@@ -85,9 +85,12 @@ impl EnergyCourse {
             }
             Self::Power(points, longest) => {
                 for pair in points.windows(2).filter(|pair| pair[1].0 - pair[0].0 <= *longest) {
-                    let part = EnergySpan { start: pair[0].0, end: pair[1].0 }.within(span);
+                    let part = EnergySpan { start: pair[0].0, end: pair[1].0 }.intersection(span);
                     if part.seconds() > 0.0 {
-                        let mean = f64::midpoint(line(pair, part.start), line(pair, part.end));
+                        let mean = f64::midpoint(
+                            interpolate(pair, part.start),
+                            interpolate(pair, part.end),
+                        );
                         known.joules += mean * part.seconds();
                         known.seconds += part.seconds();
                     }
@@ -105,20 +108,20 @@ struct Known {
     seconds: f64,
 }
 
-fn watts(look: &GpuSample) -> Option<f64> {
+fn power_of(look: &GpuSample) -> Option<f64> {
     look.power_w.filter(|watts| watts.is_finite() && *watts >= 0.0)
 }
 
 /// The counter from its first look on. A look at which it had not moved says nothing: pages of
 /// exporters are made again only every this many seconds.
-fn counted(looks: &GpuLooks<'_>) -> Points {
+fn counter_points(looks: &GpuLooks<'_>) -> Points {
     let told = looks.0.iter().filter(|look| look.energy_j.is_some_and(f64::is_finite));
     let mut points = Points::new();
     let mut before: Option<&GpuSample> = None;
     let mut stood_still = false;
     for look in told {
         let at = look.at.as_secs();
-        let step = before.map_or(0.0, |before| step(before, look));
+        let step = before.map_or(0.0, |before| joules_between(before, look));
         if before.is_some() && step <= 0.0 {
             stood_still = true;
             continue;
@@ -135,13 +138,13 @@ fn counted(looks: &GpuLooks<'_>) -> Points {
 
 /// Joules between two looks at a counter. One that went down started again: what it had counted by
 /// then is not known, so the power says it where it can.
-fn step(before: &GpuSample, look: &GpuSample) -> f64 {
+fn joules_between(before: &GpuSample, look: &GpuSample) -> f64 {
     let (earlier, now) = (before.energy_j.unwrap_or(0.0), look.energy_j.unwrap_or(0.0));
     if now >= earlier {
         return now - earlier;
     }
     let seconds = (look.at - before.at).as_secs();
-    match watts(before).zip(watts(look)) {
+    match power_of(before).zip(power_of(look)) {
         Some((first, last)) => f64::midpoint(first, last) * seconds,
         None if now <= MOST_W * seconds => now,
         None => 0.0,
@@ -151,11 +154,11 @@ fn step(before: &GpuSample, look: &GpuSample) -> f64 {
 /// The value at an instant between the first point and the last.
 fn value_at(points: &Points, instant: f64) -> f64 {
     let pair = points.windows(2).find(|pair| instant <= pair[1].0);
-    pair.map_or_else(|| points.last().map_or(0.0, |last| last.1), |pair| line(pair, instant))
+    pair.map_or_else(|| points.last().map_or(0.0, |last| last.1), |pair| interpolate(pair, instant))
 }
 
 /// The value at an instant on the straight line through two points.
-fn line(pair: &[(f64, f64)], instant: f64) -> f64 {
+fn interpolate(pair: &[(f64, f64)], instant: f64) -> f64 {
     let ((t0, v0), (t1, v1)) = (pair[0], pair[1]);
     v0 + (v1 - v0) * (instant - t0) / (t1 - t0)
 }
@@ -176,12 +179,17 @@ pub(super) struct All {
 }
 
 /// Energy over the window; `facts` are in the order of the GPUs.
-pub(super) fn over(gpus: &[GpuLooks<'_>], facts: &[GpuFacts], window: Window) -> KnownEnergy {
+pub(super) fn energy_over(
+    gpus: &[GpuLooks<'_>],
+    facts: &[GpuFacts],
+    window: Window,
+) -> KnownEnergy {
     let seconds = |at: Nanos| at.as_secs();
     let window = EnergySpan { start: seconds(window.start), end: seconds(window.end) };
     let courses: Vec<Option<EnergyCourse>> =
         gpus.iter().map(|gpu| EnergyCourse::from_looks(gpu, window)).collect();
-    let each = courses.iter().map(|course| Some(course.as_ref()?.known(window).joules)).collect();
+    let each =
+        courses.iter().map(|course| Some(course.as_ref()?.known_part(window).joules)).collect();
     let places = (0..gpus.len()).filter(|place| !is_metered_elsewhere(*place, gpus, facts));
     let known: Option<Vec<&EnergyCourse>> =
         places.map(|place| courses.get(place).and_then(Option::as_ref)).collect();
@@ -193,7 +201,9 @@ pub(super) fn over(gpus: &[GpuLooks<'_>], facts: &[GpuFacts], window: Window) ->
 fn is_metered_elsewhere(place: usize, gpus: &[GpuLooks<'_>], facts: &[GpuFacts]) -> bool {
     let board = |place: usize| facts.get(place).map_or("", |facts| facts.board.as_str());
     let tells = |gpu: &GpuLooks<'_>| {
-        gpu.0.iter().any(|look| watts(look).is_some() || look.energy_j.is_some_and(f64::is_finite))
+        gpu.0
+            .iter()
+            .any(|look| power_of(look).is_some() || look.energy_j.is_some_and(f64::is_finite))
     };
     let own = board(place);
     let mut others = gpus.iter().enumerate();
@@ -206,8 +216,8 @@ impl All {
     /// Mean power of each over what is known of it; the time is that of the one least known.
     fn from_courses(courses: &[&EnergyCourse], window: EnergySpan) -> Option<Self> {
         let spans = courses.iter().filter_map(|course| EnergySpan::from_points(course.points()));
-        let span = spans.fold(window, EnergySpan::within);
-        let known = courses.iter().map(|course| course.known(span));
+        let span = spans.fold(window, EnergySpan::intersection);
+        let known = courses.iter().map(|course| course.known_part(span));
         let seconds = known.clone().map(|known| known.seconds).reduce(f64::min)?;
         (seconds > 0.0 && 2.0 * seconds >= window.seconds()).then(|| Self {
             joules: known.map(|known| known.joules / known.seconds).sum::<f64>() * seconds,
@@ -218,7 +228,7 @@ impl All {
 
     /// Power over the rate of tokens: where a part of the window is not known, it is taken to be
     /// like the rest.
-    pub(super) fn of_tokens(
+    pub(super) fn energy_per_token(
         self,
         window: Window,
         tokens: WindowTokens,

@@ -28,7 +28,7 @@ const LEVELS: [Level; 9] = [
 ];
 
 /// By the GPU's place.
-pub(super) fn by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, GpuLooks<'_>> {
+pub(super) fn looks_by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, GpuLooks<'_>> {
     let mut gpus = BTreeMap::<u32, GpuLooks<'_>>::new();
     for look in samples.iter().flat_map(|sample| &sample.gpus) {
         gpus.entry(look.gpu).or_default().0.push(look);
@@ -45,18 +45,18 @@ pub(super) fn by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, GpuLooks<'_>> {
 
 impl GpuLooks<'_> {
     /// Levels and throttling inside the window.
-    pub(super) fn device(&self, window: Window) -> GpuDevice {
+    pub(super) fn device_summary(&self, window: Window) -> GpuDevice {
         let inside: Vec<&GpuSample> =
             self.0.iter().copied().filter(|look| window.contains(look.at)).collect();
         let summed = |(name, of): Level| {
             let mut values = Values::default();
             let told = inside.iter().filter_map(|look| of(look)).filter(|v| v.is_finite());
             told.for_each(|value| values.push(value));
-            values.level().map(|level| (name.to_owned(), level))
+            values.into_level().map(|level| (name.to_owned(), level))
         };
         GpuDevice {
             levels: LEVELS.into_iter().filter_map(summed).collect(),
-            throttled: throttled(&inside),
+            throttled: throttled_shares(&inside),
             ..GpuDevice::default()
         }
     }
@@ -64,7 +64,7 @@ impl GpuLooks<'_> {
 
 /// Share of the looks at a GPU at work; where the source does not tell whether it worked, it did.
 /// None if no look tells what held it back.
-fn throttled(inside: &[&GpuSample]) -> Option<BTreeMap<String, f64>> {
+fn throttled_shares(inside: &[&GpuSample]) -> Option<BTreeMap<String, f64>> {
     let is_busy = |look: &GpuSample| look.busy.is_none_or(|share| share > 0.0);
     let told = || inside.iter().filter_map(|look| Some((is_busy(look), look.throttled.as_ref()?)));
     told().next()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput_model::{GpuFacts, GpuSample, HealthSample, SystemFacts};
 
-use super::{WindowTokens, summary};
+use super::{WindowTokens, gpu_summary};
 use crate::summary::{Energy, GpuSummary, PerToken};
 use crate::tests::ms;
 use crate::window::{Window, WindowKind};
@@ -37,7 +37,7 @@ const TOKENS: WindowTokens =
 
 fn summarized(looks: impl IntoIterator<Item = GpuSample>, window: Window) -> GpuSummary {
     let facts = SystemFacts { gpu_source: "nvml".to_owned(), ..SystemFacts::default() };
-    summary(&sampled(looks), window, TOKENS, &facts).unwrap()
+    gpu_summary(&sampled(looks), window, TOKENS, &facts).unwrap()
 }
 
 fn energy(looks: impl IntoIterator<Item = GpuSample>, window: Window) -> Energy {
@@ -154,7 +154,7 @@ fn all_gpus_count_and_idle_power_is_taken_off() {
         ..SystemFacts::default()
     };
     let at = window(2.2, 12.2);
-    let found = summary(&sampled(two()), at, TOKENS, &known(Some(200.0), 2)).unwrap();
+    let found = gpu_summary(&sampled(two()), at, TOKENS, &known(Some(200.0), 2)).unwrap();
     near(found.devices[0].energy_j.unwrap(), 5000.0);
     near(found.devices[1].energy_j.unwrap(), 3000.0);
     assert_eq!(found.devices[1].name, "A GPU");
@@ -168,17 +168,18 @@ fn all_gpus_count_and_idle_power_is_taken_off() {
     near(above.total_token.unwrap(), 0.6);
     near(above.good_output_token.unwrap(), 12.0);
     // Idle that is more than busy was not idle.
-    let odd = summary(&sampled(two()), at, TOKENS, &known(Some(900.0), 2)).unwrap().energy.unwrap();
+    let odd =
+        gpu_summary(&sampled(two()), at, TOKENS, &known(Some(900.0), 2)).unwrap().energy.unwrap();
     assert_eq!((odd.idle_w, odd.above_idle_joules_per), (Some(900.0), None));
     // One by counter, one by power: the weaker of the two is named.
     let power =
         counter(1, 0.0).map(|look| GpuSample { energy_j: None, power_w: Some(300.0), ..look });
-    let mixed = summary(&sampled(counter(0, 500.0).chain(power)), at, TOKENS, &known(None, 2));
+    let mixed = gpu_summary(&sampled(counter(0, 500.0).chain(power)), at, TOKENS, &known(None, 2));
     let mixed = mixed.unwrap().energy.unwrap();
     near(mixed.joules, 8000.0);
     assert_eq!(mixed.by, "power");
     // A third that says nothing: the sum would be too small, so there is none.
-    let found = summary(&sampled(two()), at, TOKENS, &known(None, 3)).unwrap();
+    let found = gpu_summary(&sampled(two()), at, TOKENS, &known(None, 3)).unwrap();
     assert_eq!((found.devices.len(), found.energy), (3, None));
     near(found.devices[0].energy_j.unwrap(), 5000.0);
     assert_eq!(found.devices[2].energy_j, None);
@@ -192,7 +193,7 @@ fn parts_of_a_board_share_its_meter() {
         let facts = SystemFacts { gpus: gpus.into(), ..SystemFacts::default() };
         let silent = (0..30).map(|second| look(1, f64::from(second) + 0.5));
         let looks = counter(0, 500.0).chain(silent).chain(counter(2, 300.0));
-        summary(&sampled(looks), window(2.2, 12.2), TOKENS, &facts).unwrap()
+        gpu_summary(&sampled(looks), window(2.2, 12.2), TOKENS, &facts).unwrap()
     };
     let found = parts(["GPU-0", "GPU-0", "GPU-1"]);
     let energy = found.energy.unwrap();
@@ -228,10 +229,10 @@ fn power_says_nothing_of_times_without_looks() {
 #[test]
 fn nothing_is_made_of_nothing() {
     let facts = SystemFacts::default();
-    assert_eq!(summary(&[], window(0.0, 9.0), TOKENS, &facts), None);
-    assert_eq!(summary(&[HealthSample::default()], window(0.0, 9.0), TOKENS, &facts), None);
+    assert_eq!(gpu_summary(&[], window(0.0, 9.0), TOKENS, &facts), None);
+    assert_eq!(gpu_summary(&[HealthSample::default()], window(0.0, 9.0), TOKENS, &facts), None);
     let none = WindowTokens::default();
-    let found = summary(&sampled(counter(0, 500.0)), window(2.0, 9.0), none, &facts).unwrap();
+    let found = gpu_summary(&sampled(counter(0, 500.0)), window(2.0, 9.0), none, &facts).unwrap();
     let energy = found.energy.unwrap();
     near(energy.joules, 3500.0);
     assert_eq!(energy.joules_per, PerToken::default());

@@ -14,18 +14,18 @@ fn near(actual: f64, expected: f64) {
 #[test]
 fn blocks_that_are_all_alike() {
     // Adding up three times 0.1 rounds.
-    let alike = paired(&[0.1; 3], 0.05).unwrap();
+    let alike = test_paired(&[0.1; 3], 0.05).unwrap();
     assert_eq!((alike.mean, alike.sd, alike.low, alike.high), (0.1, 0.0, 0.1, 0.1));
     // Three signs of eight patterns: 2/8.
     assert_eq!((alike.p, alike.wilcoxon_p, alike.hodges_lehmann), (0.0, Some(0.25), 0.1));
-    let zero = paired(&[0.0, -0.0, 0.0], 0.05).unwrap();
+    let zero = test_paired(&[0.0, -0.0, 0.0], 0.05).unwrap();
     assert_eq!((zero.p, zero.wilcoxon_p), (1.0, None));
     assert_eq!((zero.mean, zero.low, zero.high, zero.hodges_lehmann), (0.0, 0.0, 0.0, 0.0));
-    let apart = unpaired(&[2.0; 3], &[3.0; 2], 0.05).unwrap();
+    let apart = test_unpaired(&[2.0; 3], &[3.0; 2], 0.05).unwrap();
     let exact = Unpaired { mean: 1.0, low: 1.0, high: 1.0, p: 0.0, sd: 0.0, degrees: 3.0 };
     assert_eq!(apart, exact);
     // Only one side spreads: its degrees and its spread alone.
-    let one = unpaired(&[2.0; 9], &[1.0, 2.0, 4.0], 0.05).unwrap();
+    let one = test_unpaired(&[2.0; 9], &[1.0, 2.0, 4.0], 0.05).unwrap();
     near(one.degrees, 2.0);
     near(one.sd, (7.0f64 / 3.0).sqrt());
 }
@@ -33,49 +33,49 @@ fn blocks_that_are_all_alike() {
 #[test]
 fn a_spread_from_elsewhere() {
     // With one degree of freedom the distribution is Cauchy's: half lies within one error.
-    let found = from_spread([3.0, 5.0, 2.0], 1.0, 0.5).unwrap();
+    let found = test_with_spread([3.0, 5.0, 2.0], 1.0, 0.5).unwrap();
     near(found.low, 1.0);
     near(found.high, 5.0);
     near(found.p, 1.0 - 2.0 / std::f64::consts::PI * 1.5f64.atan());
     assert_eq!((found.mean, found.sd, found.degrees), (3.0, 5.0, 1.0));
-    assert_eq!(from_spread([f64::NAN, 5.0, 2.0], 1.0, 0.5), None);
-    assert_eq!(from_spread([3.0, 5.0, f64::INFINITY], 1.0, 0.5), None);
+    assert_eq!(test_with_spread([f64::NAN, 5.0, 2.0], 1.0, 0.5), None);
+    assert_eq!(test_with_spread([3.0, 5.0, f64::INFINITY], 1.0, 0.5), None);
 }
 
 #[test]
 fn what_says_nothing() {
     for odd in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e200] {
         for values in [vec![odd, 0.1], vec![0.1, 0.2, odd]] {
-            assert_eq!(paired(&values, 0.05), None, "{values:?}");
-            assert_eq!(unpaired(&values, &[1.0, 2.0], 0.05), None, "{values:?}");
-            assert_eq!(unpaired(&[1.0, 2.0], &values, 0.05), None, "{values:?}");
+            assert_eq!(test_paired(&values, 0.05), None, "{values:?}");
+            assert_eq!(test_unpaired(&values, &[1.0, 2.0], 0.05), None, "{values:?}");
+            assert_eq!(test_unpaired(&[1.0, 2.0], &values, 0.05), None, "{values:?}");
         }
     }
     for few in [&[][..], &[1.0]] {
-        assert_eq!(paired(few, 0.05), None);
-        assert_eq!(unpaired(few, &[1.0, 2.0], 0.05), None);
-        assert_eq!(unpaired(&[1.0, 2.0], few, 0.05), None);
+        assert_eq!(test_paired(few, 0.05), None);
+        assert_eq!(test_unpaired(few, &[1.0, 2.0], 0.05), None);
+        assert_eq!(test_unpaired(&[1.0, 2.0], few, 0.05), None);
     }
     for alpha in [0.0, 1.0, -0.1, 2.0, f64::NAN, f64::INFINITY] {
-        assert_eq!(paired(&[1.0, 2.0, 4.0], alpha), None, "{alpha}");
-        assert_eq!(unpaired(&[1.0, 2.0], &[1.0, 2.0], alpha), None, "{alpha}");
+        assert_eq!(test_paired(&[1.0, 2.0, 4.0], alpha), None, "{alpha}");
+        assert_eq!(test_unpaired(&[1.0, 2.0], &[1.0, 2.0], alpha), None, "{alpha}");
     }
-    assert_eq!(paired(&[f64::NAN; 3], 0.05), None);
-    assert_eq!(paired(&[f64::INFINITY; 3], 0.05), None);
+    assert_eq!(test_paired(&[f64::NAN; 3], 0.05), None);
+    assert_eq!(test_paired(&[f64::INFINITY; 3], 0.05), None);
 }
 
 #[test]
 fn an_interval_that_no_number_holds_is_infinite() {
-    let sure = paired(&[1.0, 2.0], 1e-300).unwrap();
+    let sure = test_paired(&[1.0, 2.0], 1e-300).unwrap();
     assert_eq!((sure.low, sure.high), (f64::NEG_INFINITY, f64::INFINITY));
     // With one degree of freedom the distribution is Cauchy's.
-    near(student::critical(0.5, 1.0), 1.0);
-    near(student::chance(1.0, 1.0), 0.5);
+    near(student::t_critical(0.5, 1.0), 1.0);
+    near(student::two_sided_p(1.0, 1.0), 0.5);
 }
 
 #[test]
 fn one_sided_ranks_reach_five_percent_with_six_blocks() {
-    let p = |n: u32| paired(&(1..=n).map(f64::from).collect::<Vec<_>>(), 0.05)?.wilcoxon_p;
+    let p = |n: u32| test_paired(&(1..=n).map(f64::from).collect::<Vec<_>>(), 0.05)?.wilcoxon_p;
     assert_eq!(p(5), Some(2.0 / 32.0));
     assert_eq!(p(6), Some(2.0 / 64.0));
     assert_eq!(p(100), Some(2.0 / 2f64.powi(100)));
@@ -84,9 +84,9 @@ fn one_sided_ranks_reach_five_percent_with_six_blocks() {
 #[test]
 fn an_outlier_moves_the_mean_and_not_the_median_of_pairs() {
     let mut values = [0.01, 0.02, 0.03, 0.04, 0.05];
-    near(paired(&values, 0.05).unwrap().hodges_lehmann, 0.03);
+    near(test_paired(&values, 0.05).unwrap().hodges_lehmann, 0.03);
     values[4] = 100.0;
-    let moved = paired(&values, 0.05).unwrap();
+    let moved = test_paired(&values, 0.05).unwrap();
     // The fifteen means in order: .01 .015 .02 .02 .025 .025 .03 .03 …: the eighth.
     near(moved.hodges_lehmann, 0.03);
     assert!(moved.mean > 20.0);
@@ -98,36 +98,37 @@ fn levels_as_published() {
     let table = [(1, 0.05), (2, 0.0294), (3, 0.0221), (4, 0.0182), (5, 0.0158)];
     for (looks, published) in table {
         let information: Vec<f64> = (1..=looks).map(f64::from).collect();
-        let actual = looks::level(&information, 0.05);
+        let actual = looks::alpha_for_information(&information, 0.05);
         assert!((actual - published).abs() < 0.000_051, "{looks}: {actual}");
         // The t of many blocks is as good as normal.
         let blocks: Vec<u32> = (1..=looks).map(|look| look * 10_000).collect();
-        assert!((nominal(&blocks, 0.05) - published).abs() < 0.000_051, "{looks}");
+        assert!((nominal_alpha(&blocks, 0.05) - published).abs() < 0.000_051, "{looks}");
     }
 }
 
 #[test]
 fn levels_of_odd_looks() {
-    assert_eq!(nominal(&[], 0.05), 0.05);
-    assert_eq!(nominal(&[8], 0.05), 0.05);
-    assert_eq!(nominal(&[8, 8, 0, 1], 0.05), 0.05);
-    assert_eq!(nominal(&[16, 6, 12, 8, 8], 0.05), nominal(&[6, 8, 12, 16], 0.05));
+    assert_eq!(nominal_alpha(&[], 0.05), 0.05);
+    assert_eq!(nominal_alpha(&[8], 0.05), 0.05);
+    assert_eq!(nominal_alpha(&[8, 8, 0, 1], 0.05), 0.05);
+    assert_eq!(nominal_alpha(&[16, 6, 12, 8, 8], 0.05), nominal_alpha(&[6, 8, 12, 16], 0.05));
     for alpha in [0.0, 1.0, -1.0, 2.0, f64::INFINITY] {
-        assert_eq!(nominal(&[6, 8], alpha), alpha);
+        assert_eq!(nominal_alpha(&[6, 8], alpha), alpha);
     }
-    assert!(nominal(&[6, 8], f64::NAN).is_nan());
+    assert!(nominal_alpha(&[6, 8], f64::NAN).is_nan());
     // As one look, or as two that have nothing to do with each other.
-    let (joined, apart) = (nominal(&[u32::MAX - 1, u32::MAX], 0.05), nominal(&[2, u32::MAX], 0.05));
+    let (joined, apart) =
+        (nominal_alpha(&[u32::MAX - 1, u32::MAX], 0.05), nominal_alpha(&[2, u32::MAX], 0.05));
     assert!(joined > 0.0499 && joined <= 0.05, "{joined}");
     assert!((apart - (1.0 - 0.95f64.sqrt())).abs() < 1e-6, "{apart}");
-    assert!(nominal(&[6, 8, 12, 16], 1e-12) > 2.4e-13);
+    assert!(nominal_alpha(&[6, 8, 12, 16], 1e-12) > 2.4e-13);
 }
 
 #[test]
 fn looks_of_the_default_design() {
     // Pocock's constant at 4, 6, 10 and 14: `levels` of the oracle.
-    assert!((nominal(&[6, 8, 12, 16], 0.05) - 0.018_482).abs() < 1e-6);
-    assert!((nominal(&[6, 8], 0.05) - 0.031_820).abs() < 1e-6);
+    assert!((nominal_alpha(&[6, 8, 12, 16], 0.05) - 0.018_482).abs() < 1e-6);
+    assert!((nominal_alpha(&[6, 8], 0.05) - 0.031_820).abs() < 1e-6);
 }
 
 /// The tests by simulation: what this many blocks find, in standard deviations of a block.

@@ -1,13 +1,13 @@
 //! Signed ranks: Wilcoxon's test, exactly, and the estimate that belongs to it.
 
-use super::student::beyond;
+use super::student::normal_two_sided_p;
 
 /// Up to this many differences the distribution is counted out.
 const EXACT: usize = 100;
 
 /// The chance of ranks so one-sided, were every sign as likely as the other. Zeros are left out,
 /// equal sizes share the mean of their ranks. None if nothing is left.
-pub(super) fn p(differences: &[f64]) -> Option<f64> {
+pub(super) fn p_value(differences: &[f64]) -> Option<f64> {
     let mut left: Vec<f64> = differences.iter().copied().filter(|value| *value != 0.0).collect();
     left.sort_unstable_by(|a, b| a.abs().total_cmp(&b.abs()));
     if left.is_empty() {
@@ -20,14 +20,14 @@ pub(super) fn p(differences: &[f64]) -> Option<f64> {
     };
     let smaller = sum(true).min(sum(false));
     let one_sided = if left.len() <= EXACT {
-        at_most(smaller, &ranks)
+        rank_sum_cdf(smaller, &ranks)
     } else {
         // The sum of independent terms that are a rank or zero.
         let (total, squares) = ranks
             .iter()
             .map(|rank| *rank as f64)
             .fold((0.0, 0.0), |(total, squares), rank| (total + rank, squares + rank * rank));
-        beyond((total / 2.0 - smaller as f64) / (squares / 4.0).sqrt()) / 2.0
+        normal_two_sided_p((total / 2.0 - smaller as f64) / (squares / 4.0).sqrt()) / 2.0
     };
     Some((2.0 * one_sided).min(1.0))
 }
@@ -44,7 +44,7 @@ fn doubled_ranks(by_size: &[f64]) -> Vec<usize> {
 }
 
 /// The chance that the ranks with a positive sign sum to at most this, each sign a fair coin.
-fn at_most(limit: usize, ranks: &[usize]) -> f64 {
+fn rank_sum_cdf(limit: usize, ranks: &[usize]) -> f64 {
     let mut chances = vec![0.0; limit + 1];
     chances[0] = 1.0;
     for rank in ranks {

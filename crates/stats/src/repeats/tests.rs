@@ -20,7 +20,7 @@ fn run(number: u32, rate: f64, p99: f64, half: Option<f64>) -> Summary {
 #[test]
 fn the_interval_over_runs_by_hand() {
     let runs = [run(1, 9.0, 100.0, None), run(2, 10.0, 104.0, None), run(3, 11.0, 108.0, None)];
-    let all = repeats(&runs);
+    let all = summarize_repeats(&runs);
     assert_eq!((all.asked, all.used, all.runs.len()), (3, 3, 3));
     assert_eq!(all.runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [42, 43, 44]);
     let rate = all.headlines["requests_per_s"];
@@ -39,13 +39,17 @@ fn the_interval_over_runs_by_hand() {
 
 #[test]
 fn runs_that_differ_by_more_than_they_admit() {
-    let alike = repeats(&[100.0, 101.0, 99.0, 100.5, 99.5].map(|p99| run(1, 9.0, p99, Some(2.0))));
+    let alike = summarize_repeats(
+        &[100.0, 101.0, 99.0, 100.5, 99.5].map(|p99| run(1, 9.0, p99, Some(2.0))),
+    );
     let p99 = alike.headlines["ttft_p99"];
     // Standard errors of 2/t(19), standard deviation of √(2.5/4).
     let t = 2.093_024_054_408_263;
     assert!((p99.within_sd.unwrap() - 2.0 / t).abs() < 1e-9);
     assert!((p99.ratio.unwrap() - 0.625f64.sqrt() * t / 2.0).abs() < 1e-9 && !p99.differs);
-    let apart = repeats(&[100.0, 120.0, 90.0, 130.0, 99.5].map(|p99| run(1, 9.0, p99, Some(2.0))));
+    let apart = summarize_repeats(
+        &[100.0, 120.0, 90.0, 130.0, 99.5].map(|p99| run(1, 9.0, p99, Some(2.0))),
+    );
     assert!(apart.headlines["ttft_p99"].differs);
     let caveat = apart.caveats.iter().find(|c| c.code == CaveatCode::RunsDiffer).unwrap();
     assert!(caveat.message.contains("ttft_p99") && caveat.severity == Severity::Warn, "{caveat:?}");
@@ -56,27 +60,27 @@ fn runs_that_differ_by_more_than_they_admit() {
 fn what_did_not_end_is_shown_but_not_used() {
     let mut runs = vec![run(1, 9.0, 100.0, None), run(2, 99.0, 9.0, None)];
     runs[1].run.state = RunState::Interrupted;
-    let all = repeats(&runs);
+    let all = summarize_repeats(&runs);
     assert_eq!((all.asked, all.used), (3, 1));
     assert_eq!(all.runs.iter().map(|run| run.is_used).collect::<Vec<_>>(), [true, false]);
     let rate = all.headlines["requests_per_s"];
     assert_eq!((rate.n, rate.mean, rate.sd, rate.low), (1, 9.0, None, None));
     assert!(all.caveats.iter().any(|caveat| caveat.code == CaveatCode::NotComplete));
-    let none = repeats(&runs[1..]);
+    let none = summarize_repeats(&runs[1..]);
     assert_eq!((none.used, none.verdict), (0, Verdict::Void));
-    assert_eq!(repeats(&[]).verdict, Verdict::Void);
+    assert_eq!(summarize_repeats(&[]).verdict, Verdict::Void);
 }
 
 #[test]
 fn the_worst_run_decides() {
     let mut runs = vec![run(1, 9.0, 100.0, None), run(2, 9.0, 100.0, None)];
     runs[0].verdict = Verdict::Void;
-    assert_eq!(repeats(&runs).verdict, Verdict::Void);
+    assert_eq!(summarize_repeats(&runs).verdict, Verdict::Void);
 }
 
 #[test]
 fn a_file_survives() {
-    let all = repeats(&[run(1, 9.0, 100.0, Some(1.0)), run(2, 9.5, 101.0, Some(1.0))]);
+    let all = summarize_repeats(&[run(1, 9.0, 100.0, Some(1.0)), run(2, 9.5, 101.0, Some(1.0))]);
     let text = serde_json::to_string(&all).unwrap();
     let read: Repeats = serde_json::from_str(&text).unwrap();
     assert_eq!((&read.schema[..], read.verdict), ("goodput.repeats/1", all.verdict));
@@ -89,18 +93,18 @@ fn a_file_survives() {
 fn false_alarms(runs: usize, tests: usize, draws: u32) -> f64 {
     let t = student_quantile(1.0 - TAIL, OWN_DEGREES);
     let mut stream = RandomStream::new(7, Domain::Service, (runs * 100 + tests) as u64);
-    let (mut alarms, limit) = (0, limit(runs, tests));
+    let (mut alarms, limit) = (0, sd_ratio_limit(runs, tests));
     for _ in 0..draws {
         let is_alarm = (0..tests).any(|_| {
             let figures: Vec<FigurePath> = (0..runs)
                 .map(|_| {
-                    let value = 100.0 + stream.normal();
+                    let value = 100.0 + stream.draw_normal();
                     let degrees = OWN_DEGREES as f64;
-                    let error = stream.gamma(degrees / 2.0).sqrt();
+                    let error = stream.draw_gamma(degrees / 2.0).sqrt();
                     FigurePath { value, ends: Some((value - t * error, value + t * error)) }
                 })
                 .collect();
-            headline(&figures, limit).differs
+            headline_over_runs(&figures, limit).differs
         });
         alarms += u32::from(is_alarm);
     }

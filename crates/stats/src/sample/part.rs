@@ -20,16 +20,16 @@ impl SlicePart {
     }
 
     pub(super) fn len(&self) -> u64 {
-        self.reached() + self.censored
+        self.reached_count() + self.censored
     }
 
     /// Number of values that were reached.
-    pub(super) fn reached(&self) -> u64 {
-        self.before(self.values.len())
+    pub(super) fn reached_count(&self) -> u64 {
+        self.count_before(self.values.len())
     }
 
     /// How many there are before this place.
-    pub(super) fn before(&self, place: usize) -> u64 {
+    pub(super) fn count_before(&self, place: usize) -> u64 {
         if self.up_to.is_empty() {
             return place as u64;
         }
@@ -37,8 +37,8 @@ impl SlicePart {
     }
 
     /// Each value, and how many it stands for.
-    pub(super) fn counted(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
-        let count = |place: usize| self.before(place + 1) - self.before(place);
+    pub(super) fn counted_values(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        let count = |place: usize| self.count_before(place + 1) - self.count_before(place);
         self.values.iter().enumerate().map(move |(place, value)| (*value, count(place)))
     }
 
@@ -55,7 +55,7 @@ impl SlicePart {
     /// Sum without the rounding errors of long sums (Neumaier).
     pub(super) fn sum(&self) -> f64 {
         let (mut sum, mut lost) = (0.0f64, 0.0);
-        for (value, count) in self.counted() {
+        for (value, count) in self.counted_values() {
             let value = value * count as f64;
             let next = sum + value;
             lost +=
@@ -68,21 +68,21 @@ impl SlicePart {
 }
 
 /// The place behind the values of a sorted part that are at most this one.
-pub(super) fn up_to(part: &SlicePart, at: f64) -> usize {
+pub(super) fn end_of_values(part: &SlicePart, at: f64) -> usize {
     part.values.partition_point(|other| other.total_cmp(&at).is_le())
 }
 
 /// Numbers as whole ones of the same order as `total_cmp`'s.
-fn key(value: f64) -> u64 {
+fn sort_key(value: f64) -> u64 {
     let bits = value.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-pub(super) fn of_key(key: u64) -> f64 {
+pub(super) fn from_sort_key(key: u64) -> f64 {
     f64::from_bits(if key >> 63 == 1 { key ^ 1 << 63 } else { !key })
 }
 
 /// How many of these sorted values are at most the value of this key.
-pub(super) fn reached_by(part: &SlicePart, limit: u64) -> u64 {
-    part.before(part.values.partition_point(|value| key(*value) <= limit))
+pub(super) fn count_up_to(part: &SlicePart, limit: u64) -> u64 {
+    part.count_before(part.values.partition_point(|value| sort_key(*value) <= limit))
 }

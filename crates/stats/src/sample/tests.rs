@@ -30,7 +30,7 @@ fn censored_values_are_the_largest() {
     let mixed = sample(&[1.0, 2.0, 3.0], 1);
     assert_eq!(mixed.percentile(75.0), Some(3.0));
     assert_eq!(mixed.percentile(76.0), None);
-    let metric = mixed.metric("ms", Wanted::new(&[50.0, 99.0]));
+    let metric = mixed.into_metric("ms", Wanted::new(&[50.0, 99.0]));
     assert_eq!((metric.n, metric.censored, metric.max), (4, 1, None));
     assert!(metric.percentiles["99"].is_censored && !metric.percentiles["50"].is_censored);
 }
@@ -38,10 +38,10 @@ fn censored_values_are_the_largest() {
 #[test]
 fn moments() {
     let metric =
-        sample(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0).metric("ms", Wanted::new(&[]));
+        sample(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0).into_metric("ms", Wanted::new(&[]));
     assert_eq!(metric.mean, Some(5.0));
     assert!((metric.std.unwrap() - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
-    assert_eq!(sample(&[1.0], 0).metric("ms", Wanted::new(&[])).std, None);
+    assert_eq!(sample(&[1.0], 0).into_metric("ms", Wanted::new(&[])).std, None);
 }
 
 proptest! {
@@ -56,14 +56,14 @@ proptest! {
                 each.push_in(f64::from(*value), batch);
             }
             let once = |value: &u32| (f64::from(*value), 1);
-            counted.put_counted(Some(batch), values.iter().map(once).collect());
+            counted.push_counted(Some(batch), values.iter().map(once).collect());
         }
         let wanted = Wanted { percentiles: &[10.0, 50.0, 90.0, 99.0], early_stopping: true };
         prop_assert_eq!(each.len(), counted.len());
         each.sort();
         counted.sort();
         prop_assert_eq!(each.some_sorted(1_000), counted.some_sorted(1_000));
-        let (each, counted) = (each.metric("ms", wanted), counted.metric("ms", wanted));
+        let (each, counted) = (each.into_metric("ms", wanted), counted.into_metric("ms", wanted));
         prop_assert_eq!(&each.percentiles, &counted.percentiles);
         prop_assert_eq!((each.min, each.max, each.n), (counted.min, counted.max, counted.n));
         let near = |one: Option<f64>, other: Option<f64>| match (one, other) {

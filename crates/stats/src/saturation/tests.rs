@@ -28,7 +28,7 @@ fn series(bins: usize, in_flight: impl Fn(f64) -> f64, ttft: impl Fn(f64) -> f64
 #[test]
 fn a_queue_that_grows_is_over_saturated() {
     let growing = series(120, |t| 50.0 + 10.0 * t, |t| 100.0 + 100.0 * t);
-    let found = judge(&growing).unwrap();
+    let found = judge_saturation(&growing).unwrap();
     assert!(found.over_saturated && !found.queue_limited, "{found:?}");
     assert!((found.backlog_growth_per_s - 10.0).abs() < 0.1);
     assert_eq!(
@@ -41,7 +41,7 @@ fn a_queue_that_grows_is_over_saturated() {
 
 #[test]
 fn each_condition_is_needed() {
-    let is_over = |series: &Series| judge(series).unwrap().over_saturated;
+    let is_over = |series: &Series| judge_saturation(series).unwrap().over_saturated;
     let growing = || series(120, |t| 50.0 + 10.0 * t, |t| 100.0 + 100.0 * t);
     assert!(is_over(&growing()));
     // Waits stay the same: more requests are in flight because answers are longer.
@@ -55,21 +55,21 @@ fn each_condition_is_needed() {
     assert!(!is_over(&series(120, |t| 30.0 + 0.15 * t, |t| 100.0 + 100.0 * t)));
     assert!(is_over(&series(120, |t| 30.0 + 0.3 * t, |t| 100.0 + 100.0 * t)));
     // Too short for a judgement.
-    assert_eq!(judge(&series(29, |t| 50.0 + 10.0 * t, |t| 100.0 + 100.0 * t)), None);
-    assert_eq!(judge(&Series::default()), None);
+    assert_eq!(judge_saturation(&series(29, |t| 50.0 + 10.0 * t, |t| 100.0 + 100.0 * t)), None);
+    assert_eq!(judge_saturation(&Series::default()), None);
 }
 
 #[test]
 fn a_full_queue_is_flat_and_slow() {
     let full = |t: f64| (10.0 + 5.0 * t).min(110.0);
-    let found = judge(&series(120, full, |t| 50.0 * full(t))).unwrap();
+    let found = judge_saturation(&series(120, full, |t| 50.0 * full(t))).unwrap();
     assert!(found.queue_limited && !found.over_saturated, "{found:?}");
     // As flat, but waits are as they were: a cold start of the load, nothing more.
-    assert!(!judge(&series(120, full, |_| 500.0)).unwrap().queue_limited);
+    assert!(!judge_saturation(&series(120, full, |_| 500.0)).unwrap().queue_limited);
     let mut refusing = series(120, |_| 110.0, |_| 500.0);
-    assert!(!judge(&refusing).unwrap().queue_limited);
+    assert!(!judge_saturation(&refusing).unwrap().queue_limited);
     refusing.refused = vec![2; 120];
-    let found = judge(&refusing).unwrap();
+    let found = judge_saturation(&refusing).unwrap();
     assert_eq!((found.queue_limited, found.refused_share), (true, 0.02));
 }
 
@@ -77,14 +77,14 @@ fn a_full_queue_is_flat_and_slow() {
 fn simulated_overload_is_found_and_steady_load_is_not() {
     for seed in 0..4 {
         let over = Scene { warm_s: 0.0, ..Scene::new(seed, 1.3, 120.0) }.series();
-        let found = judge(&over).unwrap();
+        let found = judge_saturation(&over).unwrap();
         assert!(found.over_saturated, "{seed}: {found:?}");
         // Of 10.4 a second, 8 are served.
         assert!((1.0..4.0).contains(&found.backlog_growth_per_s));
-        let steady = judge(&Scene::new(seed, 0.6, 120.0).series()).unwrap();
+        let steady = judge_saturation(&Scene::new(seed, 0.6, 120.0).series()).unwrap();
         assert!(!steady.over_saturated && !steady.queue_limited);
         let bounded = Scene { warm_s: 0.0, max_queue: Some(40), ..Scene::new(seed, 1.5, 120.0) };
-        let found = judge(&bounded.series()).unwrap();
+        let found = judge_saturation(&bounded.series()).unwrap();
         assert!(found.queue_limited && !found.over_saturated, "{found:?}");
     }
 }

@@ -36,7 +36,7 @@ fn tally(records: &[RequestRecord]) -> SeriesTally {
 #[test]
 fn bins_of_a_second_or_a_sixtieth() {
     let over = |from: u64, to: u64| {
-        let series = tally(&[]).over(ms(from), ms(to));
+        let series = tally(&[]).series_between(ms(from), ms(to));
         (series.bin, series.len())
     };
     assert_eq!(over(0, 60_000), (ms(1000), 60));
@@ -46,7 +46,7 @@ fn bins_of_a_second_or_a_sixtieth() {
     assert_eq!(over(0, 99).1, 0);
     assert_eq!(over(9, 3).1, 0);
     // A day and more stays within bounds.
-    assert_eq!(tally(&[]).over(Nanos::ZERO, Nanos(u64::MAX)).len(), 100_000);
+    assert_eq!(tally(&[]).series_between(Nanos::ZERO, Nanos(u64::MAX)).len(), 100_000);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn each_series_by_hand() {
     // In flight 500..2500, 1000..1500 and 200..(beyond the end).
     let records =
         [record(500, &[800, 1600, 2500]), record(1000, &[1100, 1500]), record(200, &[700, 61_000])];
-    let series = tally(&records).over(ms(0), ms(60_000));
+    let series = tally(&records).series_between(ms(0), ms(60_000));
     assert_eq!(series.in_flight[..4], [1.3, 2.5, 1.5, 1.0]);
     assert_eq!(series.tokens_per_s[..4], [2.0, 3.0, 1.0, 0.0]);
     assert_eq!(
@@ -63,7 +63,7 @@ fn each_series_by_hand() {
     );
     // Of 300 and 500 ms the middle; then 100 ms; then held.
     assert_eq!(series.ttft.values[..4], [400.0, 100.0, 100.0, 100.0]);
-    assert_eq!((series.ttft.counts[..3].to_vec(), series.ttft.filled()), (vec![2, 1, 0], 2));
+    assert_eq!((series.ttft.counts[..3].to_vec(), series.ttft.filled_bins()), (vec![2, 1, 0], 2));
     // (2500 - 800) / 2 and 60,300 / 1; then 400 / 1.
     assert_eq!(series.tpot.values[..2], [f64::midpoint(850.0, 60_300.0), 400.0]);
     assert_eq!(series.seconds(), 60.0);
@@ -71,10 +71,10 @@ fn each_series_by_hand() {
 
 #[test]
 fn the_first_bins_hold_the_first_value() {
-    let series = tally(&[record(2_500, &[2_600, 2_700])]).over(ms(0), ms(60_000));
+    let series = tally(&[record(2_500, &[2_600, 2_700])]).series_between(ms(0), ms(60_000));
     assert_eq!(series.ttft.values, [100.0; 60]);
-    assert_eq!(series.ttft.filled(), 1);
-    let empty = tally(&[]).over(ms(0), ms(60_000));
+    assert_eq!(series.ttft.filled_bins(), 1);
+    let empty = tally(&[]).series_between(ms(0), ms(60_000));
     assert_eq!((empty.ttft.values.len(), empty.in_flight.len()), (0, 60));
 }
 
@@ -90,15 +90,15 @@ fn failures() {
         failed(4_000, 4_001, ErrorClass::Http(500)),
         begun,
     ];
-    let series = tally(&records).over(ms(0), ms(60_000));
+    let series = tally(&records).series_between(ms(0), ms(60_000));
     // A time limit is a wait as long; another failure is none.
     assert_eq!(
         (series.ttft.values[1], series.ttft.values[4], series.ttft.values[5]),
         (10_000.0, 10_000.0, 500.0)
     );
-    assert_eq!(series.ttft.filled(), 2);
+    assert_eq!(series.ttft.filled_bins(), 2);
     // It took ten seconds for the two tokens after the first.
-    assert_eq!((series.tpot.values[5], series.tpot.filled()), (5_000.0, 1));
+    assert_eq!((series.tpot.values[5], series.tpot.filled_bins()), (5_000.0, 1));
     assert_eq!(series.refused[..5], [0, 0, 1, 1, 0]);
     assert_eq!(series.completions.iter().sum::<u32>(), 5);
 }
@@ -107,7 +107,7 @@ fn failures() {
 fn coarser_bins() {
     let records =
         [record(500, &[600, 700]), record(1_200, &[1_500, 1_600]), record(1_300, &[1_600, 1_700])];
-    let series = tally(&records).over(ms(0), ms(61_000)).coarser(2);
+    let series = tally(&records).series_between(ms(0), ms(61_000)).merge_bins(2);
     assert_eq!((series.bin, series.len()), (ms(2_000), 30));
     assert_eq!(series.arrivals[0], 3);
     assert_eq!(series.tokens_per_s[0], 3.0);
@@ -129,11 +129,11 @@ proptest! {
             record(*due, &at)
         }).collect();
         let (from, to) = (ms(from * 100), ms((from + stretch) * 100));
-        let series = tally(&records).over(from, to);
-        let end = from + times(series.bin, series.len() as u64);
+        let series = tally(&records).series_between(from, to);
+        let end = from + multiply_nanos(series.bin, series.len() as u64);
         let window = Window { start: from, end, kind: WindowKind::Time };
         for (index, average) in series.in_flight.iter().enumerate() {
-            let begin = from + times(series.bin, index as u64);
+            let begin = from + multiply_nanos(series.bin, index as u64);
             let bin = Window { start: begin, end: begin + series.bin, kind: WindowKind::Time };
             let spent: u64 = records.iter()
                 .map(|record| bin.overlap(record.scheduled, record.end()).0).sum();
@@ -158,7 +158,7 @@ proptest! {
 fn what_was_cut_off_waited_no_less_than_those_before() {
     let answered = (0..60u64).map(|s| record(1000 * s, &[1000 * s + 100 + 50 * s]));
     let cut = (60..90u64).map(|s| failed(1000 * s, 90_000, ErrorClass::CutOff));
-    let series = tally(&answered.chain(cut).collect::<Vec<_>>()).over(ms(0), ms(90_000));
+    let series = tally(&answered.chain(cut).collect::<Vec<_>>()).series_between(ms(0), ms(90_000));
     let waits = &series.ttft.values;
     assert_eq!(waits[59], 3050.0);
     assert!(waits[60..].iter().all(|wait| *wait >= 3050.0), "{waits:?}");

@@ -3,7 +3,7 @@
 use goodput_model::{Nanos, RequestRecord, Signal};
 
 use super::looks::{Between, ServerLooks};
-use super::totals::{counters, histograms};
+use super::totals::{counter_growth, histogram_growth};
 use crate::cuts::Cuts;
 use crate::flow::{arrived_tokens, input_tokens};
 use crate::summary::{AgainstClient, Reconciled};
@@ -49,12 +49,12 @@ struct Unseen {
 
 impl ClientSide {
     pub(super) fn new(looks: &ServerLooks<'_>, window: Window) -> Self {
-        let in_run: Vec<_> = looks.between(|_| true).into_iter().flatten().collect();
+        let in_run: Vec<_> = looks.between_looks(|_| true).into_iter().flatten().collect();
         let from = in_run.iter().map(|one| one.from).max().unwrap_or_default();
         let to = in_run.iter().map(|one| one.to).min().unwrap_or_default();
         Self {
-            in_window: span(&looks.between(|at| window.contains(at))),
-            in_run: span(&looks.between(|_| true)),
+            in_window: look_span(&looks.between_looks(|at| window.contains(at))),
+            in_run: look_span(&looks.between_looks(|_| true)),
             covered: (from, to),
             ..Self::default()
         }
@@ -66,7 +66,7 @@ impl ClientSide {
         let stamps = &exchange.stamps;
         self.first_sent = stamps.sent_first.into_iter().chain(self.first_sent).min();
         self.last_end = self.last_end.max(record.end());
-        let output = received(record);
+        let output = received_tokens(record);
         self.all.output += output;
         let total = exchange.output_tokens.map(|count| count.n);
         let is_inside = in_run.start <= stamps.dispatched && record.end() <= in_run.end;
@@ -83,24 +83,28 @@ impl ClientSide {
         self.window_output += arrived_tokens(record, total, in_window);
         let since_sent = |end: Option<Nanos>| {
             let (sent, end) = (stamps.sent_first?, end.filter(|end| in_window.contains(*end))?);
-            let is_spoilt = [sent, end].into_iter().any(|at| cuts.is_doubtful(record, at));
-            (!is_spoilt).then(|| (end - sent).as_ms())
+            let is_spoiled = [sent, end].into_iter().any(|at| cuts.is_doubtful(record, at));
+            (!is_spoiled).then(|| (end - sent).as_ms())
         };
         self.ttft.add(since_sent(stamps.first_token));
         self.e2e.add(since_sent(stamps.last_token.filter(|_| record.is_ok())));
     }
 
     /// None if no endpoint was looked at twice.
-    pub(super) fn against(&self, looks: &ServerLooks<'_>, window: Window) -> Option<AgainstClient> {
+    pub(super) fn compare_counts(
+        &self,
+        looks: &ServerLooks<'_>,
+        window: Window,
+    ) -> Option<AgainstClient> {
         self.in_run?;
         let covers_run = (self.covered.0 == Nanos::ZERO
             || self.first_sent.is_none_or(|sent| self.covered.0 <= sent))
             && self.covered.1 >= self.last_end;
         let client = if covers_run { &self.all } else { &self.between };
-        let in_run = looks.between(|_| true);
+        let in_run = looks.between_looks(|_| true);
         let in_run: Vec<&Between<'_>> = in_run.iter().flatten().collect();
         let grown = |signal: Signal| {
-            let each: Vec<f64> = in_run.iter().filter_map(|one| one.growth(signal)).collect();
+            let each: Vec<f64> = in_run.iter().filter_map(|one| one.growth_of(signal)).collect();
             (!each.is_empty()).then(|| each.iter().sum::<f64>())
         };
         let mut against = AgainstClient {
@@ -112,26 +116,21 @@ impl ClientSide {
             unseen_tokens: (!self.unseen.is_unknown).then_some(self.unseen.tokens),
             ..AgainstClient::default()
         };
-        self.against_in_window(&mut against, looks, window);
+        self.compare_window(&mut against, looks, window);
         Some(against)
     }
 
-    fn against_in_window(
-        &self,
-        against: &mut AgainstClient,
-        looks: &ServerLooks<'_>,
-        window: Window,
-    ) {
+    fn compare_window(&self, against: &mut AgainstClient, looks: &ServerLooks<'_>, window: Window) {
         let Some(span) = self.in_window else { return };
-        let between = looks.between(|at| window.contains(at));
+        let between = looks.between_looks(|at| window.contains(at));
         let between: Vec<&Between<'_>> = between.iter().flatten().collect();
-        let generated = counters(&between).get(Signal::GenerationTokens.name()).copied();
+        let generated = counter_growth(&between).get(Signal::GenerationTokens.name()).copied();
         against.output_tokens_per_s = generated
             .map(|server| Reconciled::new(self.window_output / span.seconds(), server.per_s));
-        let histograms = histograms(&between);
+        let histograms = histogram_growth(&between);
         let means = |client: &LevelMean, signal: Signal| {
             let server = histograms.get(signal.name())?;
-            Some(Reconciled::new(client.get()?, server.mean))
+            Some(Reconciled::new(client.mean()?, server.mean))
         };
         against.ttft_mean_ms = means(&self.ttft, Signal::Ttft);
         against.e2e_mean_ms = means(&self.e2e, Signal::E2e);
@@ -141,7 +140,7 @@ impl ClientSide {
 /// What lies between the first and the last look at all endpoints; of several, whose looks are
 /// hardly apart, the mean of their instants. None if one of them has no two looks: their sum is not
 /// known then.
-fn span(between: &[Option<Between<'_>>]) -> Option<Window> {
+fn look_span(between: &[Option<Between<'_>>]) -> Option<Window> {
     let all: Vec<&Between<'_>> = between.iter().map(Option::as_ref).collect::<Option<_>>()?;
     let mean = |instant: fn(&Between<'_>) -> Nanos| {
         let sum: u128 = all.iter().map(|one| u128::from(instant(one).0)).sum();
@@ -155,7 +154,7 @@ fn span(between: &[Option<Between<'_>>]) -> Option<Window> {
 }
 
 /// Output tokens that arrived: as counted, else what chunks say, each at least one.
-fn received(record: &RequestRecord) -> f64 {
+fn received_tokens(record: &RequestRecord) -> f64 {
     let exchange = &record.exchange;
     match exchange.output_tokens {
         Some(count) => f64::from(count.n),
@@ -171,7 +170,7 @@ impl LevelMean {
         }
     }
 
-    fn get(&self) -> Option<f64> {
+    fn mean(&self) -> Option<f64> {
         (self.n > 0).then(|| self.sum / self.n as f64)
     }
 }

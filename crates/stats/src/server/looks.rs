@@ -42,7 +42,7 @@ impl<'a> ServerLooks<'a> {
     }
 
     /// This endpoint alone.
-    pub(super) fn only(&self, endpoint: u32) -> Self {
+    pub(super) fn of_endpoint(&self, endpoint: u32) -> Self {
         let asked = self.by_endpoint.get(&endpoint).cloned();
         let mixed = self.mixed.clone();
         Self { by_endpoint: asked.map(|asked| (endpoint, asked)).into_iter().collect(), mixed }
@@ -55,12 +55,12 @@ impl<'a> ServerLooks<'a> {
     }
 
     /// Endpoints that were asked.
-    pub(super) fn all(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn asked_endpoints(&self) -> impl Iterator<Item = u32> {
         self.by_endpoint.keys().copied()
     }
 
     /// Endpoints that answered at least once.
-    pub(super) fn endpoints(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn answering_endpoints(&self) -> impl Iterator<Item = u32> {
         let answers = |asked: &[&Scrape]| asked.iter().any(|scrape| scrape.outcome.is_ok());
         self.by_endpoint
             .iter()
@@ -69,12 +69,12 @@ impl<'a> ServerLooks<'a> {
     }
 
     /// All questions to an endpoint.
-    pub(super) fn asked(&self, endpoint: u32) -> &[&'a Scrape] {
+    pub(super) fn scrapes_of(&self, endpoint: u32) -> &[&'a Scrape] {
         self.by_endpoint.get(&endpoint).map_or(&[], Vec::as_slice)
     }
 
     /// Everything that any endpoint said, in order of time.
-    pub(super) fn said(&self) -> Vec<(Nanos, u32, &'a ServerReading)> {
+    pub(super) fn readings(&self) -> Vec<(Nanos, u32, &'a ServerReading)> {
         let all = self.by_endpoint.values().flatten();
         let mut said: Vec<_> = all
             .filter_map(|scrape| Some((scrape.at, scrape.endpoint, scrape.outcome.as_ref().ok()?)))
@@ -85,16 +85,22 @@ impl<'a> ServerLooks<'a> {
 
     /// The first and the last look of each endpoint that answered; none for one that has no two of
     /// them, or is several servers. Of looks before the first request, which are all at zero, the last is the first.
-    pub(super) fn between(&self, is_inside: impl Fn(Nanos) -> bool) -> Vec<Option<Between<'a>>> {
+    pub(super) fn between_looks(
+        &self,
+        is_inside: impl Fn(Nanos) -> bool,
+    ) -> Vec<Option<Between<'a>>> {
         let of = |endpoint| {
-            let asked = Some(self.asked(endpoint)).filter(|_| !self.is_mixed(endpoint))?;
-            between(asked, &is_inside)
+            let asked = Some(self.scrapes_of(endpoint)).filter(|_| !self.is_mixed(endpoint))?;
+            between_first_and_last(asked, &is_inside)
         };
-        self.endpoints().map(of).collect()
+        self.answering_endpoints().map(of).collect()
     }
 }
 
-fn between<'a>(asked: &[&'a Scrape], is_inside: impl Fn(Nanos) -> bool) -> Option<Between<'a>> {
+fn between_first_and_last<'a>(
+    asked: &[&'a Scrape],
+    is_inside: impl Fn(Nanos) -> bool,
+) -> Option<Between<'a>> {
     let is_look = |scrape: &&Scrape| scrape.outcome.is_ok() && is_inside(scrape.at);
     let last = asked.iter().rposition(is_look)?;
     let to = asked.get(last)?.at;
@@ -118,28 +124,28 @@ impl Between<'_> {
     }
 
     /// By how much a total grew. What was not there at first counts from zero.
-    pub(super) fn growth(&self, signal: Signal) -> Option<f64> {
-        let total = |said: &Said<'_>| said.get(&signal).and_then(|value| number(value));
+    pub(super) fn growth_of(&self, signal: Signal) -> Option<f64> {
+        let total = |said: &Said<'_>| said.get(&signal).and_then(|value| valid_number(value));
         let after = total(&self.after)?;
         Some((after - total(&self.before).unwrap_or(0.0)).max(0.0))
     }
 
     /// What came into a distribution.
-    pub(super) fn distribution(&self, signal: Signal) -> Option<Buckets> {
+    pub(super) fn distribution_of(&self, signal: Signal) -> Option<Buckets> {
         let all = |said: &Said<'_>| match said.get(&signal) {
-            Some(SignalValue::Buckets(buckets)) if is_sane(buckets) => Some(buckets.clone()),
+            Some(SignalValue::Buckets(buckets)) if are_valid(buckets) => Some(buckets.clone()),
             _ => None,
         };
         let after = all(&self.after)?;
         match all(&self.before).filter(|before| before.count > 0.0) {
-            Some(before) => Some(combined(&after, &before, |after, before| after - before)),
+            Some(before) => Some(combine_buckets(&after, &before, |after, before| after - before)),
             None => Some(after),
         }
     }
 }
 
 /// A figure that can be one.
-pub(super) fn number(value: &SignalValue) -> Option<f64> {
+pub(super) fn valid_number(value: &SignalValue) -> Option<f64> {
     match value {
         SignalValue::Number(number) => Some(*number).filter(|number| is_possible(*number)),
         SignalValue::Buckets(_) => None,
@@ -150,14 +156,14 @@ fn is_possible(value: f64) -> bool {
     value.is_finite() && value.abs() <= LARGEST
 }
 
-fn is_sane(buckets: &Buckets) -> bool {
+fn are_valid(buckets: &Buckets) -> bool {
     let Buckets { bounds, cumulative, sum, count } = buckets;
     let mut figures = cumulative.iter().chain([sum, count]);
     figures.all(|figure| is_possible(*figure)) && !bounds.iter().any(|bound| bound.is_nan())
 }
 
 /// Two distributions as one, by the bounds that they share.
-pub(super) fn combined(a: &Buckets, b: &Buckets, by: fn(f64, f64) -> f64) -> Buckets {
+pub(super) fn combine_buckets(a: &Buckets, b: &Buckets, by: fn(f64, f64) -> f64) -> Buckets {
     let of_b = |bound: f64| {
         let place = b.bounds.partition_point(|other| *other < bound);
         b.bounds.get(place).filter(|other| **other == bound)?;

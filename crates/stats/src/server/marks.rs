@@ -19,7 +19,7 @@ const GONE: usize = 3;
 type Step = (Nanos, Nanos, Option<f64>);
 
 /// In order of their beginnings.
-pub(super) fn marks(looks: &ServerLooks<'_>, points: &[CombinedPoint]) -> Vec<Mark> {
+pub(super) fn find_marks(looks: &ServerLooks<'_>, points: &[CombinedPoint]) -> Vec<Mark> {
     let level = |of: fn(&CombinedPoint) -> Option<f64>| {
         points.iter().map(move |point| (point.at, point.at, of(point)))
     };
@@ -27,30 +27,30 @@ pub(super) fn marks(looks: &ServerLooks<'_>, points: &[CombinedPoint]) -> Vec<Ma
     let waiting = |point: &CombinedPoint| {
         point.levels.get(&Signal::Waiting).copied().filter(|waiting| *waiting > 0.0)
     };
-    let mut marks = joined("kv_pressure", level(full), 0, f64::max);
-    marks.extend(joined("queue", level(waiting), GONE, f64::max));
+    let mut marks = join_neighbors("kv_pressure", level(full), 0, f64::max);
+    marks.extend(join_neighbors("queue", level(waiting), GONE, f64::max));
     let counted = [("preemptions", Signal::Preemptions), ("rejections", Signal::Rejections)];
     for (kind, signal) in counted {
-        marks.extend(joined(kind, growth(points, signal), 0, |a, b| a + b));
+        marks.extend(join_neighbors(kind, growth_steps(points, signal), 0, |a, b| a + b));
     }
-    for endpoint in looks.all() {
-        let asked = looks.asked(endpoint).iter();
+    for endpoint in looks.asked_endpoints() {
+        let asked = looks.scrapes_of(endpoint).iter();
         let failed = asked
             .clone()
             .map(|scrape| (scrape.at, scrape.at, scrape.outcome.is_err().then_some(1.0)));
-        marks.extend(joined("no_answer", failed, 0, |a, b| a + b));
+        marks.extend(join_neighbors("no_answer", failed, 0, |a, b| a + b));
         let anew = asked.filter(|_| !looks.is_mixed(endpoint)).filter_map(|scrape| {
             let resets = scrape.outcome.as_ref().ok()?.resets;
             Some((scrape.at, scrape.at, (resets > 0).then(|| f64::from(resets))))
         });
-        marks.extend(joined("restart", anew, 0, |a, b| a + b));
+        marks.extend(join_neighbors("restart", anew, 0, |a, b| a + b));
     }
     marks.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
     marks
 }
 
 /// The growth of a total from each point to the next.
-fn growth(points: &[CombinedPoint], signal: Signal) -> impl Iterator<Item = Step> {
+fn growth_steps(points: &[CombinedPoint], signal: Signal) -> impl Iterator<Item = Step> {
     points.windows(2).filter_map(move |pair| {
         let [before, after] = pair else { return None };
         let total = |point: &CombinedPoint| point.totals.get(&signal).copied().unwrap_or(0.0);
@@ -61,7 +61,7 @@ fn growth(points: &[CombinedPoint], signal: Signal) -> impl Iterator<Item = Step
 
 /// Neighbors with at most this many steps between them become one mark; so do marks that are closer
 /// than a timeline can show.
-fn joined(
+fn join_neighbors(
     kind: &str,
     steps: impl Iterator<Item = Step>,
     between: usize,
@@ -84,10 +84,10 @@ fn joined(
         }
         passed = 0;
     }
-    thinned(marks, with)
+    thin_marks(marks, with)
 }
 
-fn thinned(marks: Vec<Mark>, with: impl Fn(f64, f64) -> f64) -> Vec<Mark> {
+fn thin_marks(marks: Vec<Mark>, with: impl Fn(f64, f64) -> f64) -> Vec<Mark> {
     let ends = marks.first().zip(marks.last());
     let apart = ends.map_or(0.0, |(first, last)| (last.end_s - first.start_s) / MOST as f64);
     if marks.len() <= MOST {
@@ -104,8 +104,11 @@ fn thinned(marks: Vec<Mark>, with: impl Fn(f64, f64) -> f64) -> Vec<Mark> {
 }
 
 /// Levels over the whole run: means, and the longest queue.
-pub(super) fn timeline(points: &[CombinedPoint], samples: &[HealthSample]) -> Vec<TimelinePoint> {
-    let powers = powers(samples);
+pub(super) fn level_timeline(
+    points: &[CombinedPoint],
+    samples: &[HealthSample],
+) -> Vec<TimelinePoint> {
+    let powers = power_by_gpu(samples);
     let mut timeline = Vec::new();
     let mut before: Option<&CombinedPoint> = None;
     for bin in points.chunks(points.len().div_ceil(MOST).max(1)) {
@@ -122,15 +125,15 @@ pub(super) fn timeline(points: &[CombinedPoint], samples: &[HealthSample]) -> Ve
             running: mean(Signal::Running),
             waiting: levels(Signal::Waiting).max_by(f64::total_cmp),
             kv_usage: mean(Signal::KvUsage),
-            generation_per_s: before.and_then(|before| generated(before, last)),
-            power_w: power(&powers, from, last.at),
+            generation_per_s: before.and_then(|before| generation_rate(before, last)),
+            power_w: total_power(&powers, from, last.at),
         });
         before = Some(last);
     }
     timeline
 }
 
-fn generated(before: &CombinedPoint, after: &CombinedPoint) -> Option<f64> {
+fn generation_rate(before: &CombinedPoint, after: &CombinedPoint) -> Option<f64> {
     let total = |point: &CombinedPoint| point.totals.get(&Signal::GenerationTokens).copied();
     let seconds = (after.at - before.at).as_secs();
     let grown = (total(after)? - total(before).unwrap_or(0.0)).max(0.0);
@@ -138,7 +141,7 @@ fn generated(before: &CombinedPoint, after: &CombinedPoint) -> Option<f64> {
 }
 
 /// By GPU, in order of time.
-fn powers(samples: &[HealthSample]) -> BTreeMap<u32, Vec<(Nanos, f64)>> {
+fn power_by_gpu(samples: &[HealthSample]) -> BTreeMap<u32, Vec<(Nanos, f64)>> {
     let mut powers: BTreeMap<u32, Vec<(Nanos, f64)>> = BTreeMap::new();
     for sample in samples.iter().flat_map(|sample| &sample.gpus) {
         if let Some(power) = sample.power_w.filter(|power| power.is_finite()) {
@@ -152,7 +155,7 @@ fn powers(samples: &[HealthSample]) -> BTreeMap<u32, Vec<(Nanos, f64)>> {
 }
 
 /// Mean power of each GPU in an interval, added up; none if one of them does not tell.
-fn power(powers: &BTreeMap<u32, Vec<(Nanos, f64)>>, from: Nanos, to: Nanos) -> Option<f64> {
+fn total_power(powers: &BTreeMap<u32, Vec<(Nanos, f64)>>, from: Nanos, to: Nanos) -> Option<f64> {
     let of_one = |looks: &Vec<(Nanos, f64)>| {
         let first = looks.partition_point(|(at, _)| *at < from);
         let last = looks.partition_point(|(at, _)| *at <= to);

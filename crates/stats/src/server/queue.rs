@@ -16,7 +16,7 @@ const LEAST_FOR_P99: u64 = 100;
 
 /// The queue over some points; none if the number of waiting requests is unknown. In a closed loop
 /// with its users.
-pub(super) fn queue(points: &[&CombinedPoint], users: Option<u32>) -> Option<QueueSummary> {
+pub(super) fn queue_summary(points: &[&CombinedPoint], users: Option<u32>) -> Option<QueueSummary> {
     let level = |point: &CombinedPoint, signal| point.levels.get(&signal).copied();
     let waits = points.iter().filter_map(|point| Some((point.at, level(point, Signal::Waiting)?)));
     let waits: Vec<(Nanos, f64)> = waits.collect();
@@ -59,7 +59,7 @@ fn batch_limit(looks: &[(f64, f64)], users: Option<u32>) -> Option<f64> {
 
 impl QueueSummary {
     /// With the waits that the server counted itself.
-    pub(super) fn waited(
+    pub(super) fn with_server_waits(
         self,
         wait: Option<&HistogramSummary>,
         ttft: Option<&HistogramSummary>,
@@ -98,21 +98,21 @@ impl Arrivals {
     }
 
     /// By the server's word where it saw the queue change, else by requests without a first token.
-    pub(super) fn by_queue(
+    pub(super) fn ttft_by_queue(
         mut self,
         points: &[CombinedPoint],
         interval: Nanos,
     ) -> Option<TtftByQueue> {
-        let told = self.told(points, interval);
+        let told = self.depths_by_server(points, interval);
         let first = told.first().map(|(depth, _)| *depth);
         if told.iter().any(|(depth, _)| Some(*depth) != first) {
-            return by_queue("server", &told);
+            return ttft_by_depth("server", &told);
         }
-        by_queue("inferred", &self.inferred())
+        ttft_by_depth("inferred", &self.depths_by_requests())
     }
 
     /// Depth and TTFT by the last look before each request.
-    fn told(&self, points: &[CombinedPoint], interval: Nanos) -> Vec<(u64, f64)> {
+    fn depths_by_server(&self, points: &[CombinedPoint], interval: Nanos) -> Vec<(u64, f64)> {
         let waiting =
             |point: &CombinedPoint| Some((point.at, *point.levels.get(&Signal::Waiting)?));
         let looks: Vec<(Nanos, f64)> = points.iter().filter_map(waiting).collect();
@@ -127,7 +127,7 @@ impl Arrivals {
     }
 
     /// Depth and TTFT by requests that had been sent and had no first token.
-    fn inferred(&mut self) -> Vec<(u64, f64)> {
+    fn depths_by_requests(&mut self) -> Vec<(u64, f64)> {
         self.sent.sort_unstable();
         self.answered.sort_unstable();
         let each = self.measured.iter().map(|(at, ttft)| {
@@ -139,11 +139,11 @@ impl Arrivals {
     }
 }
 
-fn by_queue(source: &str, depths: &[(u64, f64)]) -> Option<TtftByQueue> {
+fn ttft_by_depth(source: &str, depths: &[(u64, f64)]) -> Option<TtftByQueue> {
     let mut sorted = depths.to_vec();
     sorted.sort_by_key(|(depth, _)| *depth);
-    let bands = sorted.chunk_by(|a, b| band(a.0) == band(b.0)).filter_map(|requests| {
-        let (from, to) = band(requests.first()?.0);
+    let bands = sorted.chunk_by(|a, b| depth_band(a.0) == depth_band(b.0)).filter_map(|requests| {
+        let (from, to) = depth_band(requests.first()?.0);
         let mut sample = Sample::default();
         for (_, ttft) in requests {
             if ttft.is_finite() { sample.push(*ttft) } else { sample.push_censored() }
@@ -166,7 +166,7 @@ fn by_queue(source: &str, depths: &[(u64, f64)]) -> Option<TtftByQueue> {
 }
 
 /// 0, 1–2, 3–5, 6–10, 11–20, 21–50 and so on.
-fn band(depth: u64) -> (u64, u64) {
+fn depth_band(depth: u64) -> (u64, u64) {
     let (mut from, mut to) = (0, 0);
     let mut decade: u64 = 1;
     for step in [2, 5, 10].into_iter().cycle() {
@@ -181,8 +181,8 @@ fn band(depth: u64) -> (u64, u64) {
 
 /// Spearman's: the correlation of ranks, where equals share the mean of theirs.
 fn rank_correlation(pairs: &[(u64, f64)]) -> Option<f64> {
-    let depths = ranks(pairs.iter().map(|(depth, _)| *depth as f64).collect());
-    let ttfts = ranks(pairs.iter().map(|(_, ttft)| *ttft).collect());
+    let depths = mean_ranks(pairs.iter().map(|(depth, _)| *depth as f64).collect());
+    let ttfts = mean_ranks(pairs.iter().map(|(_, ttft)| *ttft).collect());
     let mean = f64::midpoint(pairs.len() as f64, 1.0);
     let (mut both, mut of_depths, mut of_ttfts) = (0.0, 0.0, 0.0);
     for (depth, ttft) in depths.iter().zip(&ttfts) {
@@ -194,7 +194,7 @@ fn rank_correlation(pairs: &[(u64, f64)]) -> Option<f64> {
     (of_depths > 0.0 && of_ttfts > 0.0).then(|| both / (of_depths * of_ttfts).sqrt())
 }
 
-fn ranks(values: Vec<f64>) -> Vec<f64> {
+fn mean_ranks(values: Vec<f64>) -> Vec<f64> {
     let mut order: Vec<(usize, f64)> = values.into_iter().enumerate().collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut ranked: Vec<(usize, f64)> = Vec::with_capacity(order.len());

@@ -12,7 +12,7 @@ use goodput_model::{
 
 use super::*;
 use crate::tests::{NO_WARMUP, facts, ms, plan, record};
-use crate::{BucketPercentile, Reconciled, RunFacts, RunState, Summary, TtftByQueue, analyse};
+use crate::{BucketPercentile, Reconciled, RunFacts, RunState, Summary, TtftByQueue, analyze_run};
 
 /// One answer of an endpoint.
 fn look(at_ms: f64, endpoint: u32, values: &[(Signal, f64)]) -> Scrape {
@@ -45,7 +45,7 @@ fn sources(n: usize) -> SystemFacts {
 }
 
 /// This many measured seconds after as many of warm-up.
-fn analysed(
+fn analyzed(
     (warmup, seconds): (u64, u64),
     records: &[RequestRecord],
     samples: &[HealthSample],
@@ -54,7 +54,7 @@ fn analysed(
     let warmup =
         if warmup == 0 { NO_WARMUP } else { LoadExtent::Time(Duration::from_secs(warmup)) };
     let facts = RunFacts { system, ..facts(RunState::Complete) };
-    analyse(&plan(Some(seconds), None, warmup), facts, || records.iter().cloned(), samples, [])
+    analyze_run(&plan(Some(seconds), None, warmup), facts, || records.iter().cloned(), samples, [])
 }
 
 fn caveat(summary: &Summary, code: &str) -> Option<Severity> {
@@ -85,7 +85,7 @@ fn replicas_have_their_instants_and_their_lag_behind_the_load() {
     };
     let facts = RunFacts { system: sources(1), ..facts(RunState::Complete) };
     let records: Vec<_> = (0..29).map(|n| record(n, n as f64 * 1e3, &[10.0; 3])).collect();
-    let summary = analyse(&plan, facts, || records.iter().cloned(), &samples, []);
+    let summary = analyze_run(&plan, facts, || records.iter().cloned(), &samples, []);
     let server = summary.server.unwrap();
     let scaling = server.scaling.unwrap();
     assert_eq!((scaling.first, scaling.most, scaling.last), (1.0, 3.0, 2.0));
@@ -147,7 +147,7 @@ fn figures_are_of_the_looks_inside_the_window() {
     reading.values.insert(PrefixHits, SignalValue::Number(75.0));
     reading.values.insert(Signal::BatchSize, SignalValue::Number(f64::NAN));
     let records: Vec<_> = (0..60).map(|i| record(i, 100.0 * i as f64, &[10.0])).collect();
-    let summary = analysed((2, 4), &records, &frames(scrapes), sources(1));
+    let summary = analyzed((2, 4), &records, &frames(scrapes), sources(1));
     let server = summary.server.as_ref().unwrap();
 
     let level = server.levels["running"];
@@ -204,7 +204,7 @@ fn counted(records: &[RequestRecord], generated: f64) -> Summary {
         with(look(8_005.0, 0, &totals(480.0, 6_400.0)), Signal::Ttft, [130.0; 4], 11.8),
         look(10_300.0, 0, &totals(generated, 8_000.0)),
     ];
-    analysed((0, 10), records, &frames(scrapes), sources(1))
+    analyzed((0, 10), records, &frames(scrapes), sources(1))
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn endpoints_add_up_and_failures_are_said() {
     assert_eq!(scrapes[7].endpoint, 1);
     scrapes[7].outcome.as_mut().unwrap().resets = 40;
     let records: Vec<_> = (0..90).map(|i| record(i, 100.0 * i as f64, &[10.0])).collect();
-    let reset = analysed((0, 10), &records, &frames(scrapes), sources(2));
+    let reset = analyzed((0, 10), &records, &frames(scrapes), sources(2));
     let server = reset.server.as_ref().unwrap();
     // Sums at 0 to 6 s: 100 to 106. Nothing is known of both after that.
     let running = server.levels["running"];
@@ -345,7 +345,7 @@ fn without_a_page_the_queue_is_inferred() {
     // Sent at 1, 11, 21 and 106 ms; first tokens at 100, 120, 150 and 225 ms.
     let due = [(0.0, 100.0), (10.0, 110.0), (20.0, 130.0), (105.0, 120.0)];
     let mut records: Vec<_> = (0..).zip(due).map(|(i, (due, ttft))| waited(i, due, ttft)).collect();
-    let summary = analysed((0, 1), &records, &[], SystemFacts::default());
+    let summary = analyzed((0, 1), &records, &[], SystemFacts::default());
     let server = summary.server.unwrap();
     assert!(server.endpoints.is_empty() && server.levels.is_empty());
     let found = server.ttft_by_queue.unwrap();
@@ -363,12 +363,12 @@ fn without_a_page_the_queue_is_inferred() {
         record.exchange.chunks.clear();
         record.exchange.stamps.first_token = None;
     }
-    let summary = analysed((0, 1), &records, &[], SystemFacts::default());
+    let summary = analyzed((0, 1), &records, &[], SystemFacts::default());
     let found = summary.server.unwrap().ttft_by_queue.unwrap();
     assert_eq!(bands(&found)[1], (1.0, 2.0, 3, None));
 
     let apart: Vec<_> = (0..5).map(|i| waited(i, 200.0 * i as f64, 100.0)).collect();
-    assert_eq!(analysed((0, 1), &apart, &[], SystemFacts::default()).server, None);
+    assert_eq!(analyzed((0, 1), &apart, &[], SystemFacts::default()).server, None);
 }
 
 #[test]
@@ -380,7 +380,7 @@ fn ttft_by_the_queue_that_the_server_tells() {
     scrapes.drain(16..20);
     let ttft = |i: u64| 20.0 + (i / 10) as f64;
     let records: Vec<_> = (0..200).map(|i| waited(i, 100.0 * i as f64, ttft(i))).collect();
-    let summary = analysed((0, 20), &records, &frames(scrapes.clone()), sources(1));
+    let summary = analyzed((0, 20), &records, &frames(scrapes.clone()), sources(1));
     let found = summary.server.unwrap().ttft_by_queue.unwrap();
     assert_eq!(found.source, "server");
     // Second 0: none waits. 1: three. 2 and 3: 6, 9. 4 to 6: 12 to 18. 7 to 15: 21 to 45, and of
@@ -402,7 +402,7 @@ fn ttft_by_the_queue_that_the_server_tells() {
         let reading = scrape.outcome.as_mut().unwrap();
         reading.values.insert(Signal::Waiting, SignalValue::Number(0.0));
     }
-    let summary = analysed((0, 20), &records, &frames(scrapes), sources(1));
+    let summary = analyzed((0, 20), &records, &frames(scrapes), sources(1));
     let found = summary.server.unwrap().ttft_by_queue.unwrap();
     assert_eq!((found.source.as_str(), bands(&found).len()), ("inferred", 1));
 }
@@ -433,7 +433,7 @@ fn a_long_run_is_thinned() {
         sample.gpus = vec![gpu(0), gpu(1)];
     }
     let records: Vec<_> = (0..100).map(|i| record(i, 3000.0 * i as f64, &[10.0])).collect();
-    let server = analysed((0, 300), &records, &samples, sources(1)).server.unwrap();
+    let server = analyzed((0, 300), &records, &samples, sources(1)).server.unwrap();
     assert_eq!(server.timeline.len(), 100);
     let point = server.timeline[1];
     assert_eq!((point.at_s, point.waiting), (4.0, Some(4.0)));
@@ -453,7 +453,7 @@ fn one_look_in_the_window_makes_no_rate() {
     // Looks before the first request are all at zero: the last of them is the first that counts.
     let scrapes = vec![tokens(0.0, 0.0), tokens(0.0, 500.0), tokens(2_500.0, 520.0)];
     let records: Vec<_> = (0..10).map(|i| record(i, 200.0 * i as f64, &[10.0])).collect();
-    let summary = analysed((0, 2), &records, &frames(scrapes), sources(1));
+    let summary = analyzed((0, 2), &records, &frames(scrapes), sources(1));
     let server = summary.server.as_ref().unwrap();
     assert_eq!((&server.counters, &server.histograms), (&BTreeMap::new(), &BTreeMap::new()));
     let against = server.against_client.as_ref().unwrap();

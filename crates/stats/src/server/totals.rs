@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Buckets, Signal, SignalKind};
 
-use super::looks::{Between, combined};
+use super::looks::{Between, combine_buckets};
 use crate::summary::{BucketPercentile, CounterSummary, HistogramSummary};
 
 /// The percentiles of a distribution.
 const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
 
-fn of_kind(kind: SignalKind) -> impl Iterator<Item = Signal> {
+fn signals_of_kind(kind: SignalKind) -> impl Iterator<Item = Signal> {
     Signal::ALL.iter().copied().filter(move |signal| signal.kind() == kind)
 }
 
 /// By how much totals grew, each endpoint between its own looks.
-pub(super) fn counters(between: &[&Between<'_>]) -> BTreeMap<String, CounterSummary> {
+pub(super) fn counter_growth(between: &[&Between<'_>]) -> BTreeMap<String, CounterSummary> {
     let of = |signal: Signal| {
-        let mut grown = between.iter().filter_map(|one| Some((one.growth(signal)?, one.seconds())));
+        let mut grown =
+            between.iter().filter_map(|one| Some((one.growth_of(signal)?, one.seconds())));
         let (total, seconds) = grown.next()?;
         let first = CounterSummary { total, per_s: total / seconds };
         let sum = grown.fold(first, |sum, (total, seconds)| CounterSummary {
@@ -26,22 +27,23 @@ pub(super) fn counters(between: &[&Between<'_>]) -> BTreeMap<String, CounterSumm
         });
         Some((signal.name().to_owned(), sum))
     };
-    of_kind(SignalKind::Counter).filter_map(of).collect()
+    signals_of_kind(SignalKind::Counter).filter_map(of).collect()
 }
 
 /// What came into distributions; times in milliseconds.
-pub(super) fn histograms(between: &[&Between<'_>]) -> BTreeMap<String, HistogramSummary> {
+pub(super) fn histogram_growth(between: &[&Between<'_>]) -> BTreeMap<String, HistogramSummary> {
     let of = |signal: Signal| {
-        let each = between.iter().filter_map(|one| one.distribution(signal));
-        let all =
-            each.filter(|one| one.count > 0.0).reduce(|a, b| combined(&a, &b, |a, b| a + b))?;
+        let each = between.iter().filter_map(|one| one.distribution_of(signal));
+        let all = each
+            .filter(|one| one.count > 0.0)
+            .reduce(|a, b| combine_buckets(&a, &b, |a, b| a + b))?;
         let scale = if signal == Signal::StepTokens { 1.0 } else { 1e3 };
-        Some((signal.name().to_owned(), summary(&all, scale)))
+        Some((signal.name().to_owned(), histogram_summary(&all, scale)))
     };
-    of_kind(SignalKind::Histogram).filter_map(of).collect()
+    signals_of_kind(SignalKind::Histogram).filter_map(of).collect()
 }
 
-fn summary(all: &Buckets, scale: f64) -> HistogramSummary {
+fn histogram_summary(all: &Buckets, scale: f64) -> HistogramSummary {
     let scaled = |found: BucketPercentile| BucketPercentile {
         value: found.value.map(|value| value * scale),
         low: found.low * scale,
@@ -49,13 +51,13 @@ fn summary(all: &Buckets, scale: f64) -> HistogramSummary {
     };
     let named = PERCENTILES.into_iter();
     let percentiles = named
-        .filter_map(|(name, share)| Some((name.to_owned(), scaled(percentile(all, share)?))))
+        .filter_map(|(name, share)| Some((name.to_owned(), scaled(bucket_percentile(all, share)?))))
         .collect();
     HistogramSummary { n: all.count, mean: all.sum / all.count * scale, percentiles }
 }
 
 /// The bucket that holds a percentile, and a place in it as if values spread evenly there.
-fn percentile(all: &Buckets, share: f64) -> Option<BucketPercentile> {
+fn bucket_percentile(all: &Buckets, share: f64) -> Option<BucketPercentile> {
     let rank = share * all.count;
     // Times and tokens are not negative.
     let (mut low, mut below) = (0.0, 0.0);

@@ -53,15 +53,15 @@ impl FitTally {
             let others = self.points.iter().skip(index + 1).filter(|other| other.0 != one.0);
             slopes.extend(others.map(|other| (other.1 - one.1) / (other.0 - one.0)));
         }
-        let slope = median(&mut slopes)?;
+        let slope = lower_median(&mut slopes)?;
         let mut rests: Vec<f64> = self.points.iter().map(|(x, y)| y - slope * x).collect();
         let n = self.points.len() as u64;
-        Some(TtftFit { a_ms: median(&mut rests)?, b_ms_per_token: slope, n })
+        Some(TtftFit { a_ms: lower_median(&mut rests)?, b_ms_per_token: slope, n })
     }
 }
 
 /// The lower one of two.
-fn median(values: &mut [f64]) -> Option<f64> {
+fn lower_median(values: &mut [f64]) -> Option<f64> {
     let middle = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable_by(middle, f64::total_cmp).1)
 }

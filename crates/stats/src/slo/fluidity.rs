@@ -43,7 +43,7 @@ impl Pacing {
     }
 
     /// The index for this deadline of each next token; none without a token to judge.
-    pub(crate) fn index(&self, each_ms: f64) -> Option<f64> {
+    pub(crate) fn fluidity_index(&self, each_ms: f64) -> Option<f64> {
         let mut slack = 0.0;
         let (mut kept, mut missed) = (0.0, 0.0);
         let mut take = |wait: f64, deadline: f64, extra: f64| {
@@ -71,7 +71,7 @@ impl Pacing {
     }
 
     /// Whether the chunks after the first, of this many tokens, are fluid with this deadline: as
-    /// [`Self::index`], but it ends as soon as nothing can help any more, which is soon where the
+    /// [`Self::fluidity_index`], but it ends as soon as nothing can help any more, which is soon where the
     /// deadline is far too small.
     fn is_fluid(&self, each_ms: f64, tokens: f64) -> bool {
         let (mut slack, mut kept, mut missed, mut left) = (0.0, 0.0, 0.0, tokens);
@@ -99,7 +99,7 @@ impl Pacing {
     /// From above: with the longest mean wait of any beginning every token is in time. From below: all
     /// waits together are no longer than the deadlines that were kept, those that were missed, and
     /// one more for each late token; of a fluid answer's deadlines a tenth at most are missed.
-    fn bounds(&self) -> (f64, f64, f64) {
+    fn deadline_bounds(&self) -> (f64, f64, f64) {
         let (mut waits, mut tokens, mut most) = (0.0, 0.0, 0.0f64);
         for (wait, extra) in &self.chunks {
             (waits, tokens) = (waits + wait, tokens + 1.0);
@@ -123,7 +123,7 @@ impl Pacing {
         if longest <= 0.0 {
             return None;
         }
-        let (mut too_small, mut enough, tokens) = self.bounds();
+        let (mut too_small, mut enough, tokens) = self.deadline_bounds();
         while enough - too_small > longest * CLOSE {
             let middle = f64::midpoint(too_small, enough);
             if self.is_fluid(middle, tokens) {

@@ -30,8 +30,8 @@ struct TimeSlice {
 #[derive(Debug)]
 pub(super) struct ShareTally {
     slices: Vec<TimeSlice>,
-    /// Requests that a stall of the client spoilt.
-    spoilt: u64,
+    /// Requests that a stall of the client spoiled.
+    spoiled: u64,
     /// The nearest that one came to the limit, in proportion to it.
     nearest: f64,
 }
@@ -39,7 +39,7 @@ pub(super) struct ShareTally {
 impl Default for ShareTally {
     fn default() -> Self {
         let slices = vec![TimeSlice::default(); usize::from(SLICES)];
-        Self { slices, spoilt: 0, nearest: 0.0 }
+        Self { slices, spoiled: 0, nearest: 0.0 }
     }
 }
 
@@ -52,29 +52,29 @@ impl ShareTally {
         }
     }
 
-    pub(super) fn add_spoilt(&mut self) {
-        self.spoilt += 1;
+    pub(super) fn add_spoiled(&mut self) {
+        self.spoiled += 1;
     }
 
     /// A request came so near to the limit.
-    pub(super) fn came_near(&mut self, share: f64) {
+    pub(super) fn note_near_limit(&mut self, share: f64) {
         self.nearest = self.nearest.max(share);
     }
 
-    /// Failures to leave out, so that they leave as often as answers do that a stall spoilt: left in
+    /// Failures to leave out, so that they leave as often as answers do that a stall spoiled: left in
     /// alone they would weigh more.
     pub(super) fn left_out(&self) -> u64 {
         let sum = |of: fn(&TimeSlice) -> u64| self.slices.iter().map(of).sum::<u64>();
         let failed = sum(|slice| slice.failed);
-        let answered = sum(|slice| slice.kept + slice.missed) - failed + self.spoilt;
-        if self.spoilt == 0 || answered == 0 {
+        let answered = sum(|slice| slice.kept + slice.missed) - failed + self.spoiled;
+        if self.spoiled == 0 || answered == 0 {
             return 0;
         }
-        (failed as f64 * self.spoilt as f64 / answered as f64).round() as u64
+        (failed as f64 * self.spoiled as f64 / answered as f64).round() as u64
     }
 
     /// Kept ones and all that count, by slice.
-    fn counted(&self) -> Vec<(u64, u64)> {
+    fn counts_by_slice(&self) -> Vec<(u64, u64)> {
         let failed: u64 = self.slices.iter().map(|slice| slice.failed).sum();
         let (out, mut seen, mut gone) = (self.left_out(), 0u64, 0u64);
         let even = |slice: &TimeSlice| {
@@ -88,12 +88,12 @@ impl ShareTally {
         self.slices.iter().map(even).collect()
     }
 
-    pub(super) fn kept(&self) -> u64 {
+    pub(super) fn kept_count(&self) -> u64 {
         self.slices.iter().map(|slice| slice.kept).sum()
     }
 
     /// Those that count.
-    pub(super) fn total(&self) -> u64 {
+    pub(super) fn total_count(&self) -> u64 {
         self.slices.iter().map(|slice| slice.kept + slice.missed).sum::<u64>() - self.left_out()
     }
 
@@ -101,7 +101,7 @@ impl ShareTally {
     /// a decision about this share of them.
     pub(super) fn estimate(&self, memory: Memory, needed: Option<f64>) -> IntervalEstimate {
         let is_far = self.nearest <= FAR && self.slices.iter().all(|slice| slice.missed == 0);
-        share_interval(&self.counted(), memory, needed, is_far)
+        share_interval(&self.counts_by_slice(), memory, needed, is_far)
     }
 }
 
@@ -130,16 +130,20 @@ pub(super) fn share_interval(
     };
     // Of a share as of the tail that it is the rest of.
     let q = needed.unwrap_or(p).max(0.5 + f64::EPSILON);
-    let effective = seen.at_most(total, likeness(slices, p).max(memory.of_share(q)));
-    let (low, high) = wilson(p, effective);
-    let low =
-        if memory.trusts(q, effective.n) { Some(low) } else { is_far.then(|| wilson(p, seen).0) };
+    let effective =
+        seen.limited_to(total, miss_inflation(slices, p).max(memory.share_inflation(q)));
+    let (low, high) = wilson_interval(p, effective);
+    let low = if memory.trusts_quantile(q, effective.n) {
+        Some(low)
+    } else {
+        is_far.then(|| wilson_interval(p, seen).0)
+    };
     // As the misses have it: what more a queue's memory costs is in the ends.
     IntervalEstimate { low, high: Some(high), n_eff: Some(seen.n), ..estimate }
 }
 
 /// How much more this share varies than that of independent requests, by its own misses.
-fn likeness(slices: &[(u64, u64)], p: f64) -> f64 {
+fn miss_inflation(slices: &[(u64, u64)], p: f64) -> f64 {
     if slices.len() != usize::from(SLICES) {
         return 1.0;
     }
@@ -147,11 +151,11 @@ fn likeness(slices: &[(u64, u64)], p: f64) -> f64 {
     let off = |(good, all): &(u64, u64)| *good as f64 - p * *all as f64;
     let deviations: Vec<f64> = slices.iter().map(off).collect();
     let found = Inflation::from_deviations(&deviations, total as f64 * p * (1.0 - p));
-    if found.exceeds(1.0, 2.0) { found.factor } else { 1.0 }
+    if found.is_significant(1.0, 2.0) { found.factor } else { 1.0 }
 }
 
-fn wilson(p: f64, effective: Effective) -> (f64, f64) {
-    let (z, n) = (normal_quantile(1.0 - TAIL), effective.deflated());
+fn wilson_interval(p: f64, effective: Effective) -> (f64, f64) {
+    let (z, n) = (normal_quantile(1.0 - TAIL), effective.independent_worth());
     let center = p + z * z / (2.0 * n);
     let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
@@ -161,12 +165,12 @@ fn wilson(p: f64, effective: Effective) -> (f64, f64) {
 
 impl IntervalEstimate {
     /// A mean and its interval.
-    pub(super) fn of_mean(metric: &Metric) -> Self {
+    pub(super) fn from_mean(metric: &Metric) -> Self {
         Self { value: metric.mean, low: metric.mean_low, high: metric.mean_high, n_eff: None }
     }
 
     /// What is left of one, in percent: failures of a share of successes.
-    pub(super) fn rest_in_percent(self) -> Self {
+    pub(super) fn complement_percent(self) -> Self {
         let rest = |share: Option<f64>| share.map(|share| (1.0 - share) * 100.0);
         Self { value: rest(self.value), low: rest(self.high), high: rest(self.low), ..self }
     }

@@ -50,8 +50,8 @@ pub(crate) struct Judged<'a> {
     pub(super) latencies: Latencies<'a>,
     pub(super) prompt_tokens: u32,
     pub(super) ending: RequestEnding,
-    /// A stall of the client spoilt what it rests on.
-    pub(super) is_spoilt: bool,
+    /// A stall of the client spoiled what it rests on.
+    pub(super) is_spoiled: bool,
     /// How its tokens came, where that is asked and there are any.
     pub(super) pacing: Option<Pacing>,
     /// Its fluidity index; that of a failure is 0.
@@ -63,9 +63,9 @@ impl Judge {
     pub(crate) fn new(plan: &Plan) -> Option<Self> {
         let slo = plan.measure.slo.as_ref()?;
         let counts = |by: JudgedBy, term: &SloTerm| match by {
-            JudgedBy::RequestTerms => term.is_of_each_request(),
+            JudgedBy::RequestTerms => term.is_per_request(),
             JudgedBy::PercentileLimits => {
-                !term.metric.is_of_run() && matches!(term.statistic, SloStatistic::Percentile(_))
+                !term.metric.is_run_wide() && matches!(term.statistic, SloStatistic::Percentile(_))
             }
             JudgedBy::Success => false,
         };
@@ -77,7 +77,7 @@ impl Judge {
             by,
             terms: slo.terms.iter().filter(|term| counts(by, term)).copied().collect(),
             stream,
-            ttft_limit: slo.limit(MetricName::Ttft),
+            ttft_limit: slo.limit_on(MetricName::Ttft),
             token_limit_ms: slo.token_limit_ms().filter(|_| stream),
             gave_up: false,
         })
@@ -89,28 +89,32 @@ impl Judge {
     }
 
     /// The terms that a good request keeps.
-    pub(crate) fn terms(&self) -> &[SloTerm] {
+    pub(crate) fn slo_terms(&self) -> &[SloTerm] {
         &self.terms
     }
 
     /// Whether it judges single requests by limits that were promised for them.
-    pub(crate) fn is_of_each_request(&self) -> bool {
+    pub(crate) fn is_per_request(&self) -> bool {
         self.by == JudgedBy::RequestTerms
     }
 
-    /// Whether a measured request is good; none if a stall of the client spoilt it.
+    /// Whether a measured request is good; none if a stall of the client spoiled it.
     pub(crate) fn is_good(&self, record: &RequestRecord, cuts: &Cuts) -> Option<bool> {
         let has_index = |term: &SloTerm| term.metric == SloMetric::Fluidity;
         let is_paced = self.terms.iter().any(has_index);
-        self.verdict(&if is_paced { self.look(record, cuts) } else { self.glance(record, cuts) })
+        self.judge_request(&if is_paced {
+            self.look_at_all(record, cuts)
+        } else {
+            self.look_at_latencies(record, cuts)
+        })
     }
 
-    pub(crate) fn verdict(&self, judged: &Judged<'_>) -> Option<bool> {
-        if judged.is_spoilt {
+    pub(crate) fn judge_request(&self, judged: &Judged<'_>) -> Option<bool> {
+        if judged.is_spoiled {
             return None;
         }
         if matches!(judged.ending, RequestEnding::GivenUp(_)) {
-            let known = || self.terms.iter().map(|term| judged.kept(term));
+            let known = || self.terms.iter().map(|term| judged.keeps_if_known(term));
             return if known().any(|kept| kept == Some(false)) {
                 Some(false)
             } else {
@@ -124,7 +128,7 @@ impl Judge {
     }
 
     /// Without how its tokens came.
-    fn glance<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
+    fn look_at_latencies<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
         let ending = match RequestEnding::from_record(record) {
             RequestEnding::TimedOut if self.gave_up && is_cut_off(record) => {
                 RequestEnding::GivenUp((record.end() - record.scheduled).as_ms())
@@ -136,22 +140,22 @@ impl Judge {
             prompt_tokens: input_tokens(record).n,
             ending,
             // How a failure ended rests on no instant that a stall could have moved.
-            is_spoilt: ending.rests_on_time() && cuts.touches(record),
+            is_spoiled: ending.rests_on_time() && cuts.affects(record),
             pacing: None,
             index: None,
         }
     }
 
-    pub(crate) fn look<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
-        let mut judged = self.glance(record, cuts);
+    pub(crate) fn look_at_all<'a>(&self, record: &'a RequestRecord, cuts: &'a Cuts) -> Judged<'a> {
+        let mut judged = self.look_at_latencies(record, cuts);
         let ending = judged.ending;
-        if let Some(each) = self.token_limit_ms.filter(|_| !judged.is_spoilt) {
+        if let Some(each) = self.token_limit_ms.filter(|_| !judged.is_spoiled) {
             if matches!(ending, RequestEnding::GivenUp(_)) {
                 return judged;
             }
             if matches!(ending, RequestEnding::Whole | RequestEnding::Truncated) {
-                let pacing = Pacing::from_record(record, self.first(&judged));
-                judged.index = pacing.index(each);
+                let pacing = Pacing::from_record(record, self.first_token_deadline(&judged));
+                judged.index = pacing.fluidity_index(each);
                 judged.pacing = Some(pacing);
             } else {
                 judged.index = Some(0.0);
@@ -161,10 +165,10 @@ impl Judge {
     }
 
     /// The wait for the first token and its deadline.
-    fn first(&self, judged: &Judged<'_>) -> Option<(f64, f64)> {
+    fn first_token_deadline(&self, judged: &Judged<'_>) -> Option<(f64, f64)> {
         match (judged.latencies.get(MetricName::Ttft), self.ttft_limit) {
             (LatencyValue::Value(ttft), Some(limit)) => {
-                Some((ttft, limit.at(judged.prompt_tokens)))
+                Some((ttft, limit.limit_for(judged.prompt_tokens)))
             }
             _ => None,
         }
@@ -172,16 +176,16 @@ impl Judge {
 }
 
 /// Whether a request completed and came whole, whatever the limits. None if that says nothing: a
-/// stall of the client spoilt it, or the run gave it up.
+/// stall of the client spoiled it, or the run gave it up.
 pub(crate) fn is_whole(record: &RequestRecord, cuts: &Cuts, gave_up: bool) -> Option<bool> {
     let ending = RequestEnding::from_record(record);
     let is_given_up = gave_up && ending == RequestEnding::TimedOut && is_cut_off(record);
-    let is_unknown = is_given_up || (ending.rests_on_time() && cuts.touches(record));
+    let is_unknown = is_given_up || (ending.rests_on_time() && cuts.affects(record));
     (!is_unknown).then_some(ending == RequestEnding::Whole)
 }
 
 impl Judged<'_> {
-    pub(super) fn value(&self, metric: SloMetric) -> LatencyValue {
+    pub(super) fn value_of(&self, metric: SloMetric) -> LatencyValue {
         match metric {
             SloMetric::Request(metric) => self.latencies.get(metric),
             SloMetric::Fluidity => self.index.map_or(LatencyValue::Nothing, LatencyValue::Value),
@@ -190,13 +194,13 @@ impl Judged<'_> {
     }
 
     /// Whether it is inside the limit; none if it was given up before that was known.
-    pub(super) fn kept(&self, term: &SloTerm) -> Option<bool> {
+    pub(super) fn keeps_if_known(&self, term: &SloTerm) -> Option<bool> {
         let RequestEnding::GivenUp(waited) = self.ending else { return Some(self.is_kept(term)) };
         let is_wait = matches!(
             term.metric,
             SloMetric::Request(MetricName::Ttft | MetricName::Ttfa | MetricName::E2e)
         );
-        match self.value(term.metric) {
+        match self.value_of(term.metric) {
             LatencyValue::Value(value) if is_wait => Some(term.holds(value, self.prompt_tokens)),
             // It had waited too long already.
             LatencyValue::Beyond if is_wait && !term.holds(waited, self.prompt_tokens) => {
@@ -208,8 +212,8 @@ impl Judged<'_> {
 
     /// How near it came to the limit, in proportion to it; 1 where that cannot be said.
     pub(super) fn nearness(&self, term: &SloTerm) -> f64 {
-        let limit = term.limit.at(self.prompt_tokens);
-        match self.value(term.metric) {
+        let limit = term.limit.limit_for(self.prompt_tokens);
+        match self.value_of(term.metric) {
             LatencyValue::Value(value) if limit > 0.0 && value > 0.0 => {
                 if term.relation.is_floor() { limit / value } else { value / limit }
             }
@@ -222,7 +226,7 @@ impl Judged<'_> {
     /// it is.
     pub(crate) fn is_kept(&self, term: &SloTerm) -> bool {
         self.ending == RequestEnding::Whole
-            && match self.value(term.metric) {
+            && match self.value_of(term.metric) {
                 LatencyValue::Value(value) => term.holds(value, self.prompt_tokens),
                 LatencyValue::Beyond | LatencyValue::FailedAfter(_) => false,
                 LatencyValue::Nothing => true,

@@ -4,7 +4,7 @@ use goodput_model::{SloMetric, SloStatistic, SloTerm};
 
 use super::interval::{IntervalEstimate, ShareTally};
 use super::judge::{Judged, RequestEnding};
-use super::{RunFigures, against_target, is_in_table, reaches};
+use super::{RunFigures, against_target, is_in_table, reaches_target};
 use crate::request::LatencyValue;
 use crate::sample::{Sample, Wanted};
 use crate::summary::{Percentile, SloState, SloTermSummary};
@@ -38,35 +38,35 @@ impl TermTally {
 
     /// Takes a request of this part of the window.
     pub(super) fn add(&mut self, judged: &Judged<'_>, slice: u16) {
-        self.gather(judged, slice);
-        self.is_cut |= judged.value(self.term.metric) == LatencyValue::Beyond;
-        if judged.is_spoilt {
-            self.inside.add_spoilt();
+        self.add_value(judged, slice);
+        self.is_cut |= judged.value_of(self.term.metric) == LatencyValue::Beyond;
+        if judged.is_spoiled {
+            self.inside.add_spoiled();
             return;
         }
-        self.inside.came_near(judged.nearness(&self.term));
+        self.inside.note_near_limit(judged.nearness(&self.term));
         if judged.ending == RequestEnding::Whole {
             self.whole += 1;
-            self.vacuous += u64::from(judged.value(self.term.metric) == LatencyValue::Nothing);
+            self.vacuous += u64::from(judged.value_of(self.term.metric) == LatencyValue::Nothing);
         }
-        let kept = judged.kept(&self.term);
+        let kept = judged.keeps_if_known(&self.term);
         if let Some(kept) = kept {
             self.inside.add(slice, kept, !judged.ending.rests_on_time());
         }
     }
 
-    /// Keeps what a statistic needs. What a stall spoilt has no value.
-    fn gather(&mut self, judged: &Judged<'_>, slice: u16) {
+    /// Keeps what a statistic needs. What a stall spoiled has no value.
+    fn add_value(&mut self, judged: &Judged<'_>, slice: u16) {
         let SloTerm { metric, statistic, limit, .. } = self.term;
         let allowed = limit.per_token * f64::from(judged.prompt_tokens);
         if statistic == SloStatistic::Plain || is_in_table(metric, limit) {
             return;
         }
-        let seen = match judged.value(metric) {
+        let seen = match judged.value_of(metric) {
             LatencyValue::Value(value) => LatencyValue::Value(value - allowed),
             other => other,
         };
-        self.values.take(Some(slice), seen);
+        self.values.push_value(Some(slice), seen);
     }
 
     /// `answered` is the share of requests that did not fail, `target` the required share of good ones.
@@ -77,45 +77,45 @@ impl TermTally {
         target: Option<f64>,
     ) -> SloTermSummary {
         let SloTerm { metric, statistic, limit, .. } = self.term;
-        let has_share = !metric.is_of_run() && statistic != SloStatistic::Mean;
+        let has_share = !metric.is_run_wide() && statistic != SloStatistic::Mean;
         let needed = match statistic {
-            SloStatistic::Percentile(percent) => Some(self.needed(percent)),
+            SloStatistic::Percentile(percent) => Some(self.needed_share(percent)),
             SloStatistic::Plain | SloStatistic::Mean => None,
         };
         let share = if has_share {
-            self.inside.estimate(run.memory(metric), needed)
+            self.inside.estimate(run.memory_of(metric), needed)
         } else {
             IntervalEstimate::default()
         };
         let (kind, figure) = match statistic {
-            _ if metric.is_of_run() => ("run", of_run(metric, run, answered)),
+            _ if metric.is_run_wide() => ("run", run_figure(metric, run, answered)),
             SloStatistic::Plain => ("request", IntervalEstimate::default()),
             SloStatistic::Mean if is_in_table(metric, limit) => {
                 let found = run.metrics.get(metric.name());
-                ("mean", found.map_or_else(IntervalEstimate::default, IntervalEstimate::of_mean))
+                ("mean", found.map_or_else(IntervalEstimate::default, IntervalEstimate::from_mean))
             }
             SloStatistic::Mean => {
                 let values = std::mem::take(&mut self.values);
-                ("mean", IntervalEstimate::of_mean(&values.metric("", Wanted::new(&[]))))
+                ("mean", IntervalEstimate::from_mean(&values.into_metric("", Wanted::new(&[]))))
             }
             SloStatistic::Percentile(percent) if is_in_table(metric, limit) => {
-                ("percentile", from_table(metric, percent, run))
+                ("percentile", percentile_from_metrics(metric, percent, run))
             }
             SloStatistic::Percentile(percent) => {
-                ("percentile", of_percentile(&self.values.estimate(percent)))
+                ("percentile", from_percentile(&self.values.estimate(percent)))
             }
         };
         let state = match statistic {
             // Failures are outside the limit, so a percentile of those that ended cannot hide them.
-            SloStatistic::Percentile(percent) if !metric.is_of_run() => {
-                against_target(self.needed(percent), share)
+            SloStatistic::Percentile(percent) if !metric.is_run_wide() => {
+                against_target(self.needed_share(percent), share)
             }
-            _ => self.state(kind, figure),
+            _ => self.judge_figure(kind, figure),
         };
         let finite = |value: Option<f64>| value.filter(|value| value.is_finite());
-        let alone = target.filter(|_| self.term.is_of_each_request()).map(|target| {
-            let share = self.inside.estimate(run.memory(metric), Some(target));
-            (against_target(target, share), reaches(target, share.value))
+        let alone = target.filter(|_| self.term.is_per_request()).map(|target| {
+            let share = self.inside.estimate(run.memory_of(metric), Some(target));
+            (against_target(target, share), reaches_target(target, share.value))
         });
         SloTermSummary {
             term: self.term.to_string(),
@@ -129,20 +129,27 @@ impl TermTally {
             low: finite(figure.low),
             high: finite(figure.high),
             state,
-            kept: self.kept(kind, figure, share),
+            kept: self.is_kept(kind, figure, share),
             target_state: alone.map(|(state, _)| state),
             target_kept: alone.and_then(|(_, kept)| kept),
-            vacuous: if metric.is_of_run() { 0 } else { self.vacuous },
+            vacuous: if metric.is_run_wide() { 0 } else { self.vacuous },
         }
     }
 
     /// Whether the figure as measured keeps the limit. A percentile is judged by the share of requests
     /// inside it, failures among those outside.
-    fn kept(&self, kind: &str, figure: IntervalEstimate, share: IntervalEstimate) -> Option<bool> {
+    fn is_kept(
+        &self,
+        kind: &str,
+        figure: IntervalEstimate,
+        share: IntervalEstimate,
+    ) -> Option<bool> {
         let SloTerm { relation, limit, statistic, .. } = self.term;
         match (kind, statistic) {
             ("request", _) => None,
-            (_, SloStatistic::Percentile(percent)) => reaches(self.needed(percent), share.value),
+            (_, SloStatistic::Percentile(percent)) => {
+                reaches_target(self.needed_share(percent), share.value)
+            }
             // A mean of which a part never came is longer than any limit.
             ("mean", _) if self.is_cut => Some(relation.is_floor()),
             _ => figure.value.map(|value| relation.holds(value, limit.base)),
@@ -150,13 +157,13 @@ impl TermTally {
     }
 
     /// The share of requests that must be inside the limit of a percentile.
-    fn needed(&self, percent: f64) -> f64 {
+    fn needed_share(&self, percent: f64) -> f64 {
         let q = percent / 100.0;
         if self.term.relation.is_floor() { 1.0 - q } else { q }
     }
 
     /// A statistic is kept or broken when its whole interval lies on one side.
-    fn state(&self, kind: &str, figure: IntervalEstimate) -> SloState {
+    fn judge_figure(&self, kind: &str, figure: IntervalEstimate) -> SloState {
         let SloTerm { relation, limit, .. } = self.term;
         let (best, worst) = match kind {
             // It would be kept by every answer, and say nothing about any.
@@ -177,7 +184,11 @@ impl TermTally {
     }
 }
 
-fn of_run(metric: SloMetric, run: &RunFigures<'_>, answered: IntervalEstimate) -> IntervalEstimate {
+fn run_figure(
+    metric: SloMetric,
+    run: &RunFigures<'_>,
+    answered: IntervalEstimate,
+) -> IntervalEstimate {
     let [requests, tokens] = run.throughput_ends;
     let throughput = |value: Option<f64>, ends: Option<(f64, f64)>| IntervalEstimate {
         value,
@@ -188,7 +199,7 @@ fn of_run(metric: SloMetric, run: &RunFigures<'_>, answered: IntervalEstimate) -
     match metric {
         SloMetric::Errors => {
             let value = run.failed_share.map(|share| share * 100.0);
-            IntervalEstimate { value, ..answered.rest_in_percent() }
+            IntervalEstimate { value, ..answered.complement_percent() }
         }
         SloMetric::Rps => throughput(run.throughput.requests_per_s, requests),
         SloMetric::OutputTps => throughput(run.throughput.output_tokens_per_s, tokens),
@@ -197,12 +208,16 @@ fn of_run(metric: SloMetric, run: &RunFigures<'_>, answered: IntervalEstimate) -
 }
 
 /// The percentile as the table of metrics has it, with its interval.
-fn from_table(metric: SloMetric, percent: f64, run: &RunFigures<'_>) -> IntervalEstimate {
+fn percentile_from_metrics(
+    metric: SloMetric,
+    percent: f64,
+    run: &RunFigures<'_>,
+) -> IntervalEstimate {
     let metric = run.metrics.get(metric.name());
     let found = metric.and_then(|metric| metric.percentiles.get(&percent.to_string()));
-    found.map_or_else(IntervalEstimate::default, of_percentile)
+    found.map_or_else(IntervalEstimate::default, from_percentile)
 }
 
-fn of_percentile(found: &Percentile) -> IntervalEstimate {
+fn from_percentile(found: &Percentile) -> IntervalEstimate {
     IntervalEstimate { value: found.value, low: found.low, high: found.high, n_eff: found.n_eff }
 }

@@ -99,21 +99,21 @@ fn no_miss_among_requests_that_are_alike_shows_nothing() {
 }
 
 #[test]
-fn failures_leave_as_often_as_spoilt_answers() {
+fn failures_leave_as_often_as_spoiled_answers() {
     let mut tally = ShareTally::default();
     for request in 0..1000u16 {
         let slice = request * 16 / 25;
         match request % 10 {
             0 | 1 => tally.add(slice, false, true),
-            2 => tally.add_spoilt(),
+            2 => tally.add_spoiled(),
             _ => tally.add(slice, true, false),
         }
     }
-    // One answer in eight was spoilt, so 25 of 200 failures leave too: 700 of 875.
-    assert_eq!((tally.left_out(), tally.kept(), tally.total()), (25, 700, 875));
+    // One answer in eight was spoiled, so 25 of 200 failures leave too: 700 of 875.
+    assert_eq!((tally.left_out(), tally.kept_count(), tally.total_count()), (25, 700, 875));
     close(tally.estimate(Memory::none(0), None).value, 0.8);
     let none = ShareTally::default();
-    assert_eq!((none.left_out(), none.total()), (0, 0));
+    assert_eq!((none.left_out(), none.total_count()), (0, 0));
 }
 
 /// How often the interval holds the truth, and the interval of independent requests would.
@@ -158,7 +158,7 @@ fn coverage_is_as_said(runs: u64) {
     };
     let independent = |share: f64| {
         move |stream: &mut RandomStream| {
-            (0..2_000).map(|_| stream.unit() < share).collect::<Vec<_>>()
+            (0..2_000).map(|_| stream.next_unit() < share).collect::<Vec<_>>()
         }
     };
     for (share, known) in [(0.5, 0.965), (0.9, 0.971), (0.99, 0.973)] {
@@ -166,7 +166,7 @@ fn coverage_is_as_said(runs: u64) {
     }
     // Fifty in a row share their fate: 200 fates, as a queue that fills now and then makes them.
     let clustered = |stream: &mut RandomStream| {
-        let fates: Vec<bool> = (0..200).map(|_| stream.unit() < 0.9).collect();
+        let fates: Vec<bool> = (0..200).map(|_| stream.next_unit() < 0.9).collect();
         fates.iter().flat_map(|fate| [*fate; 50]).collect::<Vec<_>>()
     };
     let (held, naive) = coverage(runs, clustered, 0.9);
@@ -203,19 +203,19 @@ fn fluidity_by_hand() {
         (Some((500.0, 500.0)), &[], 1.0),
     ];
     for (first, waits, expected) in cases {
-        let index = pacing(first, waits).index(50.0);
+        let index = pacing(first, waits).fluidity_index(50.0);
         close(index, expected);
     }
-    assert_eq!(pacing(None, &[]).index(50.0), None);
+    assert_eq!(pacing(None, &[]).fluidity_index(50.0), None);
     // Four tokens at once are one wait and three without: 200 - 50 = 3 · 50.
     let many = |first: f64| Pacing {
         first: None,
         extra_first: 0.0,
         chunks: vec![(first, 3.0), (200.0, 0.0)],
     };
-    close(many(50.0).index(50.0), 1.0);
+    close(many(50.0).fluidity_index(50.0), 1.0);
     // A late one starts again: what comes along with it is slack again.
-    close(many(51.0).index(50.0), 0.8);
+    close(many(51.0).fluidity_index(50.0), 0.8);
 }
 
 #[test]
@@ -281,13 +281,13 @@ proptest! {
         };
         let expected = brute_index(first, &chunks, each)
             .map(|(missed, total)| 1.0 - missed as f64 / total as f64);
-        let found = pacing.index(each as f64);
+        let found = pacing.fluidity_index(each as f64);
         prop_assert_eq!(found.is_some(), expected.is_some());
         if let Some((found, expected)) = found.zip(expected) {
             prop_assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
         }
         // A later deadline never makes it worse.
-        prop_assert!(pacing.index(each as f64 + 1.0) >= found);
+        prop_assert!(pacing.fluidity_index(each as f64 + 1.0) >= found);
     }
 
     #[test]
@@ -300,11 +300,11 @@ proptest! {
             chunks: chunks.iter().map(|(wait, extra)| (*wait as f64, *extra as f64)).collect(),
         };
         let found = pacing.smallest_deadline().unwrap();
-        prop_assert!(pacing.index(found).unwrap() >= FLUID);
+        prop_assert!(pacing.fluidity_index(found).unwrap() >= FLUID);
         // On a fine grid nothing below it will do.
         let below = (1..4_000u32).map(|n| f64::from(n) * 0.05).filter(|d| *d < found - 1e-3);
         for deadline in below {
-            prop_assert!(pacing.index(deadline).unwrap() < FLUID, "{deadline} < {found}");
+            prop_assert!(pacing.fluidity_index(deadline).unwrap() < FLUID, "{deadline} < {found}");
         }
     }
 }

@@ -62,14 +62,14 @@ fn too_few_for_a_test() {
     assert_eq!(pettitt(&[1.0, 2.0, 3.0]), None);
     assert_eq!(least_squares(&[1.0, 2.0]), None);
     assert_eq!((theil_sen(&[1.0]), theil_sen(&[])), (None, None));
-    assert_eq!(median(&[]), None);
-    assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+    assert_eq!(median_of(&[]), None);
+    assert_eq!(median_of(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
 }
 
 #[test]
 fn long_series_are_averaged_down() {
     let values: Vec<f64> = (0..1201).map(f64::from).collect();
-    let (points, step) = thin(&values, MOST_POINTS);
+    let (points, step) = average_neighbors(&values, MOST_POINTS);
     assert_eq!((points.len(), step), (401, 3));
     assert_eq!((points[0], points[400]), (1.0, 1200.0));
 }
@@ -99,11 +99,11 @@ fn a_span_of_few_answers_is_too_short_to_tell() {
     // A hundred bins of answers that take 19.8 and 20.2 of them.
     let of =
         |ends: u32, bins: usize| Series { completions: vec![ends; bins], ..series(|_| 1.0, bins) };
-    assert_eq!(judge(&of(50_500, 100)).state, SteadyAnswer::Steady);
-    assert_eq!(judge(&of(49_500, 100)).state, SteadyAnswer::TooShort);
+    assert_eq!(judge_steadiness(&of(50_500, 100)).state, SteadyAnswer::Steady);
+    assert_eq!(judge_steadiness(&of(49_500, 100)).state, SteadyAnswer::TooShort);
     // What is seen is seen.
     let drifts = Series { completions: vec![20; 100], ..series(|i| 1.0 + i as f64 / 1e3, 100) };
-    assert_eq!(judge(&drifts).state, SteadyAnswer::Drifting);
+    assert_eq!(judge_steadiness(&drifts).state, SteadyAnswer::Drifting);
 }
 
 #[test]
@@ -114,11 +114,11 @@ fn so_few_requests_that_most_bins_have_none_are_too_few_to_tell() {
         let all = series(|_| 1.0, 60);
         Series { ttft: medians(200.0), tpot: Medians::default(), ..all }
     };
-    assert_eq!(judge(&sparse(2)).state, SteadyAnswer::Steady);
-    assert_eq!(judge(&sparse(3)).state, SteadyAnswer::TooShort);
+    assert_eq!(judge_steadiness(&sparse(2)).state, SteadyAnswer::Steady);
+    assert_eq!(judge_steadiness(&sparse(3)).state, SteadyAnswer::TooShort);
     // Without streams latency cannot be tested, and the rest decides.
     let whole = Series { ttft: Medians::default(), tpot: Medians::default(), ..sparse(3) };
-    assert_eq!(judge(&whole).state, SteadyAnswer::Steady);
+    assert_eq!(judge_steadiness(&whole).state, SteadyAnswer::Steady);
 }
 
 #[test]
@@ -143,42 +143,42 @@ fn series_that_could_all_double_by_chance_show_nothing() {
         }
     };
     // Sixty bins are not averaged.
-    assert_eq!(judge(&of(60, 0.51)).state, SteadyAnswer::TooShort);
-    assert_eq!(judge(&of(60, 0.49)).state, SteadyAnswer::Steady);
-    assert_eq!(judge(&of(60, 0.49)).trend.unwrap().metric, "tpot");
+    assert_eq!(judge_steadiness(&of(60, 0.51)).state, SteadyAnswer::TooShort);
+    assert_eq!(judge_steadiness(&of(60, 0.49)).state, SteadyAnswer::Steady);
+    assert_eq!(judge_steadiness(&of(60, 0.49)).trend.unwrap().metric, "tpot");
     // The trend that is shown is that of a series that could show one.
     let long = Series { tpot: Medians::default(), ..of(385, 0.0) };
-    assert_eq!(judge(&long).state, SteadyAnswer::Steady);
+    assert_eq!(judge_steadiness(&long).state, SteadyAnswer::Steady);
     let short = Series { tpot: Medians::default(), ..of(60, 0.0) };
-    assert_eq!(judge(&short).state, SteadyAnswer::TooShort);
+    assert_eq!(judge_steadiness(&short).state, SteadyAnswer::TooShort);
 }
 
 #[test]
 fn a_flat_series_is_steady() {
-    let found = judge(&series(|_| 1.0, 100));
+    let found = judge_steadiness(&series(|_| 1.0, 100));
     assert_eq!((found.state, found.cut.cut_s), (SteadyAnswer::Steady, 0.0));
     assert_eq!(found.trend.unwrap().metric, "tpot");
-    assert_eq!(judge(&series(|_| 1.0, 49)).state, SteadyAnswer::TooShort);
-    assert_eq!(judge(&series(|_| 1.0, 50)).state, SteadyAnswer::Steady);
-    assert_eq!(judge(&Series::default()).state, SteadyAnswer::TooShort);
+    assert_eq!(judge_steadiness(&series(|_| 1.0, 49)).state, SteadyAnswer::TooShort);
+    assert_eq!(judge_steadiness(&series(|_| 1.0, 50)).state, SteadyAnswer::Steady);
+    assert_eq!(judge_steadiness(&Series::default()).state, SteadyAnswer::TooShort);
     assert_eq!(Steadiness::default().state, SteadyAnswer::NotApplicable);
 }
 
 #[test]
 fn a_cold_start_is_cut_where_it_ends() {
     let cold = series(|i| if i < 20 { 1.5 } else { 1.0 }, 100);
-    let found = judge(&cold);
+    let found = judge_steadiness(&cold);
     assert_eq!((found.state, found.cut.cut_s), (SteadyAnswer::Steady, 20.0));
     assert_eq!(found.cut.series["tpot"].asked_s, 20.0);
     assert!((found.cut.series["tpot"].difference() - 0.5).abs() < 0.01);
     // Less than a tenth is not a cold start, though MSER-5 would cut it.
-    let cool = cut(&series(|i| if i < 20 { 1.08 } else { 1.0 }, 100));
+    let cool = find_cut(&series(|i| if i < 20 { 1.08 } else { 1.0 }, 100));
     assert_eq!((cool.cut_s, cool.asked_s), (0.0, 20.0));
 }
 
 #[test]
 fn what_goes_on_changing_is_never_steady() {
-    let found = judge(&series(|i| 1.0 + i as f64 / 100.0, 100));
+    let found = judge_steadiness(&series(|i| 1.0 + i as f64 / 100.0, 100));
     assert_eq!((found.state, found.cut.cut_s), (SteadyAnswer::NeverSteady, 0.0));
     assert_eq!(found.cut.asked_s, 50.0);
     let trend = found.trend.unwrap();
@@ -186,16 +186,19 @@ fn what_goes_on_changing_is_never_steady() {
     assert!((trend.drift_share - 0.66).abs() < 0.02, "{trend:?}");
     // Six percent over all are too little for a cut, and enough for a drift; four are nothing.
     assert_eq!(
-        judge(&series(|i| 1.0 + 0.07 * i as f64 / 100.0, 100)).state,
+        judge_steadiness(&series(|i| 1.0 + 0.07 * i as f64 / 100.0, 100)).state,
         SteadyAnswer::Drifting
     );
-    assert_eq!(judge(&series(|i| 1.0 + 0.04 * i as f64 / 100.0, 100)).state, SteadyAnswer::Steady);
+    assert_eq!(
+        judge_steadiness(&series(|i| 1.0 + 0.04 * i as f64 / 100.0, 100)).state,
+        SteadyAnswer::Steady
+    );
 }
 
 #[test]
 fn a_step_is_a_shift() {
     for at in [40, 50, 70] {
-        let found = judge(&series(|i| if i < at { 1.0 } else { 1.08 }, 100));
+        let found = judge_steadiness(&series(|i| if i < at { 1.0 } else { 1.08 }, 100));
         assert_eq!(found.state, SteadyAnswer::Shifted, "{at}");
         let shift = found.shift.unwrap();
         // Pettitt's place is where ranks pass the middle one: with uneven parts, one block off.
@@ -204,7 +207,7 @@ fn a_step_is_a_shift() {
         assert!((shift.after / shift.before - 1.08).abs() < 0.01, "{shift:?}");
     }
     assert_eq!(
-        judge(&series(|i| if i < 60 { 1.0 } else { 1.04 }, 100)).state,
+        judge_steadiness(&series(|i| if i < 60 { 1.0 } else { 1.04 }, 100)).state,
         SteadyAnswer::Steady
     );
 }
@@ -215,7 +218,7 @@ fn few_requests_make_longer_bins() {
     for medians in [&mut sparse.ttft, &mut sparse.tpot] {
         medians.counts = (0..300).map(|i| u32::from(i % 4 == 0)).collect();
     }
-    let found = judge(&sparse);
+    let found = judge_steadiness(&sparse);
     assert_eq!(
         (found.state, found.shift.unwrap().metric.as_str()),
         (SteadyAnswer::Shifted, "tpot")
@@ -224,12 +227,12 @@ fn few_requests_make_longer_bins() {
     for medians in [&mut sparse.ttft, &mut sparse.tpot] {
         medians.counts = (0..300).map(|i| u32::from(i % 20 == 0)).collect();
     }
-    assert_eq!(judge(&sparse).shift.unwrap().metric, "in_flight");
+    assert_eq!(judge_steadiness(&sparse).shift.unwrap().metric, "in_flight");
 }
 
 #[test]
 fn words_of_the_states() {
-    let json = serde_json::to_value(judge(&series(|i| 1.0 + i as f64, 100))).unwrap();
+    let json = serde_json::to_value(judge_steadiness(&series(|i| 1.0 + i as f64, 100))).unwrap();
     assert_eq!(json["state"], "never_steady");
     let back: Steadiness = serde_json::from_value(json.clone()).unwrap();
     assert_eq!(serde_json::to_value(back).unwrap(), json);
@@ -240,7 +243,7 @@ fn words_of_the_states() {
 #[test]
 fn simulated_steady_runs_are_found_steady() {
     for seed in 0..5 {
-        let found = judge(&Scene::new(seed, 0.6, 180.0).series());
+        let found = judge_steadiness(&Scene::new(seed, 0.6, 180.0).series());
         assert_eq!((found.state, found.cut.cut_s), (SteadyAnswer::Steady, 0.0), "{seed}");
     }
 }
@@ -248,13 +251,13 @@ fn simulated_steady_runs_are_found_steady() {
 #[test]
 fn simulated_cold_starts_are_cut() {
     for (seed, change) in [(0, Change::SlowTokens(36.0)), (1, Change::SlowTokens(18.0))] {
-        let found = judge(&Scene { change, ..Scene::new(seed, 0.6, 180.0) }.series());
+        let found = judge_steadiness(&Scene { change, ..Scene::new(seed, 0.6, 180.0) }.series());
         let Change::SlowTokens(until) = change else { continue };
         assert_eq!(found.state, SteadyAnswer::Steady);
         assert!((found.cut.cut_s - until).abs() <= 5.0, "{}", found.cut.cut_s);
     }
     let slow_first = Scene { change: Change::SlowFirst(36.0), ..Scene::new(2, 0.6, 180.0) };
-    let cut = cut(&slow_first.series());
+    let cut = find_cut(&slow_first.series());
     assert!((20.0..=45.0).contains(&cut.series["ttft"].cut_s), "{cut:?}");
     assert_eq!(cut.series["tpot"].cut_s, 0.0);
 }
@@ -263,7 +266,7 @@ fn simulated_cold_starts_are_cut() {
 fn a_load_that_finds_an_empty_server_is_cut() {
     for seed in 0..3 {
         let cold = Scene { slots: 128, warm_s: 0.0, ..Scene::new(seed, 0.9, 180.0) };
-        let found = judge(&cold.series());
+        let found = judge_steadiness(&cold.series());
         assert_eq!(found.state, SteadyAnswer::Steady);
         // Requests take 4 s, so after 5 to 15 s about as many are in flight as later.
         assert!((5.0..=15.0).contains(&found.cut.series["in_flight"].cut_s), "{:?}", found.cut);
@@ -274,12 +277,12 @@ fn a_load_that_finds_an_empty_server_is_cut() {
 fn simulated_changes_are_found() {
     for seed in 0..3 {
         let step = Scene { change: Change::Step(90.0, 1.2), ..Scene::new(seed, 0.6, 180.0) };
-        let found = judge(&step.series());
+        let found = judge_steadiness(&step.series());
         assert_eq!(found.state, SteadyAnswer::Shifted);
         // The series begins at 120 s; a block has 3 s.
         assert!((found.shift.unwrap().at_s - 210.0).abs() <= 6.0);
         let drift = Scene { change: Change::Drift(0.2), ..Scene::new(seed, 0.6, 180.0) };
-        let found = judge(&drift.series());
+        let found = judge_steadiness(&drift.series());
         assert!(
             matches!(found.state, SteadyAnswer::Drifting | SteadyAnswer::NeverSteady),
             "{found:?}"
@@ -302,10 +305,10 @@ proptest! {
             in_flight: values.clone(), tokens_per_s: values, ttft: medians.clone(), tpot: medians,
             arrivals: counts.clone(), completions: counts.clone(), refused: counts,
         };
-        let found = judge(&series);
+        let found = judge_steadiness(&series);
         prop_assert!(found.cut.cut_s <= n as f64 / 2.0);
         prop_assert!(found.cut.cut_s <= found.cut.asked_s);
-        let _ = crate::saturation::judge(&series);
+        let _ = crate::saturation::judge_saturation(&series);
     }
 }
 

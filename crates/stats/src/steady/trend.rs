@@ -36,14 +36,14 @@ pub struct Pettitt {
 
 /// Averages neighbors so that at most [`MOST_POINTS`] are left; the last may be one of fewer.
 /// Returns also how many values a point stands for.
-pub(crate) fn thin(values: &[f64], most: usize) -> (Vec<f64>, usize) {
+pub(crate) fn average_neighbors(values: &[f64], most: usize) -> (Vec<f64>, usize) {
     let step = values.len().div_ceil(most.max(1)).max(1);
     let mean = |chunk: &[f64]| chunk.iter().sum::<f64>() / chunk.len() as f64;
     (values.chunks(step).map(mean).collect(), step)
 }
 
 /// The middle value, or the mean of the two middle ones.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub(crate) fn median_of(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
     let middle = values.len() / 2;
     if values.is_empty() {
@@ -57,7 +57,7 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Ranks from one; equal values share the mean of theirs.
-fn ranks(values: &[f64]) -> Vec<f64> {
+fn mean_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
@@ -92,7 +92,7 @@ pub fn mann_kendall(values: &[f64]) -> Option<MannKendall> {
         _ if deviation <= 0.0 => 0.0,
         s => (s - s.signum()) as f64 / deviation,
     };
-    Some(MannKendall { s, variance, factor, z, p: two_sided(z) })
+    Some(MannKendall { s, variance, factor, z, p: two_sided_p(z) })
 }
 
 fn variance_of_s(values: &[f64]) -> f64 {
@@ -103,14 +103,14 @@ fn variance_of_s(values: &[f64]) -> f64 {
     (term(values.len() as f64) - ties) / 18.0
 }
 
-fn two_sided(z: f64) -> f64 {
+fn two_sided_p(z: f64) -> f64 {
     (2.0 * Normal::standard().cdf(-z.abs())).min(1.0)
 }
 
 /// By how much dependence inflates the variance of S: from the autocorrelations of the ranks that
 /// lie beyond the 95 % limits of white noise.
 pub(crate) fn hamed_rao(values: &[f64]) -> f64 {
-    let ranks = ranks(values);
+    let ranks = mean_ranks(values);
     let n = ranks.len() as f64;
     let mean = f64::midpoint(n, 1.0);
     let moved: Vec<f64> = ranks.iter().map(|rank| rank - mean).collect();
@@ -136,14 +136,14 @@ pub fn theil_sen(values: &[f64]) -> Option<f64> {
         let later = values.get(from + 1..).unwrap_or_default();
         later.iter().enumerate().map(move |(gap, b)| (b - a) / (gap + 1) as f64)
     });
-    median(&slopes.collect::<Vec<_>>())
+    median_of(&slopes.collect::<Vec<_>>())
 }
 
 /// The test; `None` below four values.
 pub fn pettitt(values: &[f64]) -> Option<Pettitt> {
     let n = values.len() as f64;
     let (mut sum, mut k, mut at) = (0.0, 0.0, 0);
-    for (index, rank) in ranks(values).iter().enumerate() {
+    for (index, rank) in mean_ranks(values).iter().enumerate() {
         sum += rank;
         let u = (2.0 * sum - (index + 1) as f64 * (n + 1.0)).abs();
         if u > k {

@@ -41,18 +41,18 @@ pub(crate) const CUT_OFF: &str = "cut_off";
 
 impl Requests {
     /// Those that were given up when the run ended.
-    pub(crate) fn cut_off(&self) -> u64 {
+    pub(crate) fn cut_off_count(&self) -> u64 {
         self.errors.get(CUT_OFF).copied().unwrap_or_default()
     }
 
     /// Those that failed by themselves: what a point gave up when it ended early did not.
-    pub(crate) fn failed_by(&self, run: &RunFacts) -> u64 {
-        self.failed.saturating_sub(if run.gave_up() { self.cut_off() } else { 0 })
+    pub(crate) fn failed_count(&self, run: &RunFacts) -> u64 {
+        self.failed.saturating_sub(if run.gave_up() { self.cut_off_count() } else { 0 })
     }
 
     /// The share of those; none without any request.
     pub(crate) fn failed_share(&self, run: &RunFacts) -> Option<f64> {
-        (self.scheduled > 0).then(|| self.failed_by(run) as f64 / self.scheduled as f64)
+        (self.scheduled > 0).then(|| self.failed_count(run) as f64 / self.scheduled as f64)
     }
 }
 

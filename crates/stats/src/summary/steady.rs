@@ -103,7 +103,7 @@ pub struct Steadiness {
 
 impl Steadiness {
     /// That nothing was seen says nothing of a run in which nothing can be seen.
-    pub(crate) fn doubt(&mut self) {
+    pub(crate) fn mark_unseen(&mut self) {
         if self.state == SteadyAnswer::Steady {
             self.state = SteadyAnswer::TooShort;
         }

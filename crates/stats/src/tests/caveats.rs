@@ -28,7 +28,7 @@ fn closed(concurrency: u32) -> Mode {
 }
 
 fn with_facts(plan: &Plan, records: &[RequestRecord], facts: RunFacts) -> Summary {
-    analyse(plan, facts, || records.iter().cloned(), &health::observed(), [])
+    analyze_run(plan, facts, || records.iter().cloned(), &health::observed(), [])
 }
 
 #[test]
@@ -523,7 +523,7 @@ fn a_run_that_hardly_began_is_not_valid() {
     assert_eq!(severity_of(&of(11, 5), "not_complete"), Some(Severity::Info));
     let s = of(11, 5);
     let graver: Vec<_> = s.caveats.iter().filter(|one| one.severity > Severity::Info).collect();
-    assert!(graver.iter().all(|one| one.code.is_of_length()), "{graver:?}");
+    assert!(graver.iter().all(|one| one.code.is_about_length()), "{graver:?}");
     // The last request was due at 1.9 s.
     assert_eq!(severity_of(&of(20, 18), "not_complete"), Some(Severity::Info));
     assert_eq!(severity_of(&of(20, 20), "not_complete"), Some(Severity::Warn), "9.5 % of its time");

@@ -41,7 +41,7 @@ impl Answers {
         let mut stream = RandomStream::new(seed, Domain::Lengths, id);
         match self {
             Self::Short => 49,
-            Self::Long => 1 + (stream.exponential() * 399.0) as u32,
+            Self::Long => 1 + (stream.draw_exponential() * 399.0) as u32,
         }
     }
 }
@@ -89,7 +89,7 @@ impl Clean {
         let (mut records, mut outputs, mut at) = (Vec::new(), Vec::new(), 0.0);
         let prompt: Arc<[u32]> = Arc::from([1]);
         loop {
-            at += stream.exponential() / self.rate();
+            at += stream.draw_exponential() / self.rate();
             let due = ms(at * 1e3);
             if due >= end {
                 break;
@@ -114,7 +114,7 @@ impl Clean {
         let records = self.records();
         let end_s = (self.warmup_s + self.seconds) as f64;
         let facts = facts(RunState::Complete);
-        analyse(&self.plan(), facts, || records.iter().cloned(), &healthy(end_s), [])
+        analyze_run(&self.plan(), facts, || records.iter().cloned(), &healthy(end_s), [])
     }
 }
 

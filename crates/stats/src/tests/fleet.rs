@@ -36,16 +36,16 @@ fn a_shard_of_a_closed_loop_has_its_share_of_the_users() {
     plan.load.mode =
         Mode::Closed { concurrency: 8, think_time: Duration::ZERO, pause_first: false };
     let records = two_users();
-    let analysed = |run| analyse(&plan, run, || records.iter().cloned(), &[], []);
-    let part = analysed(shard(3, 4));
+    let analyzed = |run| analyze_run(&plan, run, || records.iter().cloned(), &[], []);
+    let part = analyzed(shard(3, 4));
     assert_eq!(part.load.concurrency, Some(2));
     assert_eq!(severity(&part, "client_starved"), None);
     // The same of a whole run are six users who did nothing.
-    let whole = analysed(facts(RunState::Complete));
+    let whole = analyzed(facts(RunState::Complete));
     assert_eq!(whole.load.concurrency, Some(8));
     assert_eq!(severity(&whole, "client_starved"), Some(Severity::Void));
     // Of a merged run those that are there had two; the plan still has eight.
-    let left = analysed(merged(4, &[0, 1, 2]));
+    let left = analyzed(merged(4, &[0, 1, 2]));
     assert_eq!(left.load.concurrency, Some(8));
     let said = left.caveats.iter().find(|caveat| caveat.code.name() == "shard_missing").unwrap();
     assert!(said.message.contains("(ranks 0–2): 75.0 % of the planned load, 6 of 8 users,"));
@@ -56,13 +56,13 @@ fn a_shard_that_sent_its_share_of_the_number_ended_by_it() {
     let plan = plan(Some(100), Some(600), LoadExtent::Time(Duration::ZERO));
     // Every second of 600 requests, ten a second in all.
     let records: Vec<_> = (0..300).map(|i| record(2 * i, i as f64 * 200.0, &[10.0; 20])).collect();
-    let analysed = |run| analyse(&plan, run, || records.iter().cloned(), &[], []);
-    let part = analysed(shard(0, 2));
+    let analyzed = |run| analyze_run(&plan, run, || records.iter().cloned(), &[], []);
+    let part = analyzed(shard(0, 2));
     assert_eq!(part.window.end_s, 59.8);
     assert_eq!(part.load.offered_rps, Some(5.0));
     // A whole run with so few would have gone on to its end.
-    assert_eq!(analysed(facts(RunState::Complete)).window.end_s, 100.0);
-    let left = analysed(merged(2, &[1]));
+    assert_eq!(analyzed(facts(RunState::Complete)).window.end_s, 100.0);
+    let left = analyzed(merged(2, &[1]));
     assert_eq!((left.window.end_s, left.load.offered_rps), (59.8, Some(10.0)));
 }
 
@@ -71,9 +71,9 @@ fn what_was_promised_of_all_is_not_for_one_to_keep() {
     let mut plan = plan(Some(60), None, LoadExtent::Time(Duration::ZERO));
     plan.measure.slo = Some("rps > 8, p50 ttft < 500ms".parse().unwrap());
     let records: Vec<_> = (0..300).map(|i| record(i, i as f64 * 200.0, &[10.0; 20])).collect();
-    let analysed = |run| analyse(&plan, run, || records.iter().cloned(), &[], []).slo.unwrap();
-    assert_eq!(analysed(facts(RunState::Complete)).state, crate::SloState::Missed);
-    let part = analysed(shard(0, 2));
+    let analyzed = |run| analyze_run(&plan, run, || records.iter().cloned(), &[], []).slo.unwrap();
+    assert_eq!(analyzed(facts(RunState::Complete)).state, crate::SloState::Missed);
+    let part = analyzed(shard(0, 2));
     assert_eq!((part.slo.as_str(), part.state), ("p50 ttft < 500ms", crate::SloState::Met));
 }
 
@@ -84,14 +84,14 @@ fn only_a_whole_schedule_is_tested_for_its_gaps() {
     let arrivals = ArrivalProcess::Poisson;
     plan.load.mode = Mode::Open { rate: Rate::PerSecond(10.0), arrivals, max_concurrency: None };
     let records: Vec<_> = (0..150).map(|i| record(i, i as f64 * 400.0, &[10.0; 20])).collect();
-    let analysed = |run| analyse(&plan, run, || records.iter().cloned(), &[], []);
+    let analyzed = |run| analyze_run(&plan, run, || records.iter().cloned(), &[], []);
     for (run, is_tested) in [
         (facts(RunState::Complete), true),
         (merged(4, &[]), true),
         (shard(1, 4), false),
         (merged(4, &[2]), false),
     ] {
-        let found = analysed(run);
+        let found = analyzed(run);
         assert_eq!(found.load.sent_gaps.is_some(), is_tested);
         assert_eq!(severity(&found, "not_poisson").is_some(), is_tested);
     }

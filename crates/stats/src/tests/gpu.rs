@@ -6,11 +6,11 @@ use super::*;
 use crate::{ClientSummary, HostSummary};
 
 /// A minute at ten requests a second, each of 40 and 11 tokens; every other one is slow.
-fn analysed(looks: impl Fn(f64) -> GpuSample) -> Summary {
-    analysed_all(|at| vec![looks(at)])
+fn analyzed(looks: impl Fn(f64) -> GpuSample) -> Summary {
+    analyzed_all(|at| vec![looks(at)])
 }
 
-fn analysed_all(looks: impl Fn(f64) -> Vec<GpuSample>) -> Summary {
+fn analyzed_all(looks: impl Fn(f64) -> Vec<GpuSample>) -> Summary {
     let records: Vec<_> = (0..600)
         .map(|i| record(i, i as f64 * 100.0, &[if i % 2 == 0 { 1.0 } else { 10.0 }; 10]))
         .collect();
@@ -33,7 +33,7 @@ fn analysed_all(looks: impl Fn(f64) -> Vec<GpuSample>) -> Summary {
         .collect();
     let system = SystemFacts { gpu_idle_w: Some(100.0), ..SystemFacts::default() };
     let run = RunFacts { system, ..facts(RunState::Complete) };
-    analyse(&plan, run, || records.iter().cloned(), &samples, [])
+    analyze_run(&plan, run, || records.iter().cloned(), &samples, [])
 }
 
 fn severity(summary: &Summary, code: &str) -> Option<Severity> {
@@ -42,7 +42,7 @@ fn severity(summary: &Summary, code: &str) -> Option<Severity> {
 
 #[test]
 fn joules_of_a_token() {
-    let summary = analysed(|at| GpuSample { energy_j: Some(550.0 * at), ..GpuSample::default() });
+    let summary = analyzed(|at| GpuSample { energy_j: Some(550.0 * at), ..GpuSample::default() });
     let energy = summary.gpu.as_ref().unwrap().energy.as_ref().unwrap();
     let near = |value: Option<f64>, expected: f64| {
         assert!((value.unwrap() / expected - 1.0).abs() < 0.01, "{value:?} {expected}");
@@ -72,7 +72,7 @@ fn joules_of_a_token() {
 fn what_holds_a_gpu_back_is_said() {
     // Every eighth look, or every twelfth; the clock is 1500 MHz then, 1900 else.
     let held = |every: f64, reason: &'static str, busy: f64| {
-        analysed(move |at| {
+        analyzed(move |at| {
             let is_held = at % every == 0.0;
             GpuSample {
                 busy: Some(busy),
@@ -105,7 +105,7 @@ fn what_holds_a_gpu_back_is_said() {
 
 #[test]
 fn heat_is_said_before_the_power_limit() {
-    let both = analysed(|at| GpuSample {
+    let both = analyzed(|at| GpuSample {
         busy: Some(1.0),
         throttled: Some(
             ["power", "thermal"].map(str::to_owned)[..if at % 5.0 == 0.0 { 2 } else { 1 }].to_vec(),
@@ -121,7 +121,7 @@ fn heat_is_said_before_the_power_limit() {
 fn gpus_without_work_are_said() {
     // Two GPUs at 300 W, two at 100 W.
     let four = |last_busy: f64, meters: u32| {
-        analysed_all(move |at| {
+        analyzed_all(move |at| {
             let look = |gpu: u32| {
                 let (watts, busy) = if gpu < 2 { (300.0, 0.9) } else { (100.0, last_busy) };
                 let energy_j = (gpu < meters).then_some(watts * at);

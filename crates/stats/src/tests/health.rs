@@ -65,11 +65,11 @@ fn beat(at_ms: f64, lag_ms: f64) -> LoopLag {
     LoopLag { worker: 0, due: ms(at_ms), lag: ms(lag_ms) }
 }
 
-fn analysed(samples: &[HealthSample], ceiling: Option<Ceiling>) -> Summary {
+fn analyzed(samples: &[HealthSample], ceiling: Option<Ceiling>) -> Summary {
     let (plan, records) = minute();
     let records = with_lag(records, 30);
     let facts = RunFacts { ceiling, ..facts(RunState::Complete) };
-    analyse(&plan, facts, || records.iter().cloned(), samples, [])
+    analyze_run(&plan, facts, || records.iter().cloned(), samples, [])
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_quiet_host_raises_nothing() {
         slip: Nanos(3_000),
         errors_ns: vec![20_000, 21_000],
     }];
-    let summary = analysed(&samples(quiet(), beats, canary), None);
+    let summary = analyzed(&samples(quiet(), beats, canary), None);
     let raised: Vec<_> = summary.caveats.iter().filter(|c| c.severity > Severity::Info).collect();
     assert!(raised.is_empty(), "{raised:?}");
     let client = &summary.client;
@@ -98,11 +98,11 @@ fn the_last_look_at_the_server_says_nothing_of_the_client() {
     let mut seen = samples(quiet(), vec![beat(1_500.0, 0.0)], Vec::new());
     // The last answer came before the window ended.
     seen[1].at = ms(60_500.0);
-    let before = analysed(&seen, None).client;
+    let before = analyzed(&seen, None).client;
     let silent = Err("late".to_owned());
     let scrapes = vec![Scrape { at: ms(70_000.0), took: ms(1.0), endpoint: 0, outcome: silent }];
     seen.push(HealthSample { at: ms(70_000.0), scrapes, ..HealthSample::default() });
-    assert_eq!(analysed(&seen, None).client, before);
+    assert_eq!(analyzed(&seen, None).client, before);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn each_signal_names_its_cause() {
         ("not_observed", Warn, quiet()),
     ];
     for (code, severity, host) in hosts {
-        let summary = analysed(&samples(host, Vec::new(), Vec::new()), None);
+        let summary = analyzed(&samples(host, Vec::new(), Vec::new()), None);
         assert_eq!(severity_of(&summary, code), Some(severity), "{code}");
     }
     // Other threads of this process explain the worker's waiting.
@@ -141,20 +141,20 @@ fn each_signal_names_its_cause() {
         cpu: ms(2_440.0),
         ..own.threads[0].clone()
     });
-    let summary = analysed(&samples(own, Vec::new(), Vec::new()), None);
+    let summary = analyzed(&samples(own, Vec::new(), Vec::new()), None);
     assert_eq!(severity_of(&summary, "cpu_contended"), None);
     // 5 % and 10 % of a TTFT of 100 ms.
     for (slip_ms, readings, expected) in
         [(60.0, 2, None), (4.9, 3, None), (5.1, 3, Some(Warn)), (10.1, 3, Some(Void))]
     {
         let late = CanaryReading { due: ms(2_000.0), slip: ms(slip_ms), errors_ns: vec![0] };
-        let summary = analysed(&samples(quiet(), Vec::new(), vec![late; readings]), None);
+        let summary = analyzed(&samples(quiet(), Vec::new(), vec![late; readings]), None);
         assert_eq!(severity_of(&summary, "canary"), expected, "{readings} of {slip_ms} ms");
     }
     for (events_per_s, expected) in [(300.0, Some(Warn)), (500.0, None)] {
         // 21 events in each of ten requests a second.
         let ceiling = Ceiling { events_per_s: Some(events_per_s), requests_per_s: None };
-        let summary = analysed(&samples(quiet(), Vec::new(), Vec::new()), Some(ceiling));
+        let summary = analyzed(&samples(quiet(), Vec::new(), Vec::new()), Some(ceiling));
         assert_eq!(severity_of(&summary, "near_ceiling"), expected, "{events_per_s}");
     }
 }
@@ -191,7 +191,7 @@ fn slip_is_judged_by_the_ttft() {
 fn a_loop_slower_than_the_tokens_is_not_valid() {
     for (lag_ms, expected) in [(9.0, None), (26.0, Some(Severity::Warn))] {
         let beats = (0..600).map(|i| beat(f64::from(i) * 100.0, lag_ms)).collect();
-        let summary = analysed(&samples(quiet(), beats, Vec::new()), None);
+        let summary = analyzed(&samples(quiet(), beats, Vec::new()), None);
         assert_eq!(severity_of(&summary, "tokens_merged"), expected, "{lag_ms}");
     }
 }
@@ -199,9 +199,9 @@ fn a_loop_slower_than_the_tokens_is_not_valid() {
 #[test]
 fn a_record_of_health_that_ends_early_says_so() {
     let mut seen = observed();
-    assert_eq!(severity_of(&analysed(&seen, None), "not_observed"), None);
+    assert_eq!(severity_of(&analyzed(&seen, None), "not_observed"), None);
     seen[1].at = ms(30_000.0);
-    assert_eq!(severity_of(&analysed(&seen, None), "not_observed"), Some(Severity::Warn));
+    assert_eq!(severity_of(&analyzed(&seen, None), "not_observed"), Some(Severity::Warn));
 }
 
 #[test]
@@ -216,13 +216,14 @@ fn a_stall_is_cut_and_counted() {
             record.exchange.stamps.first_token = Some(ms(22_010.0));
         }
     }
-    let clean = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &[], []);
+    let clean = analyze_run(&plan, facts(RunState::Complete), || records.iter().cloned(), &[], []);
     assert!(
         clean.metrics["ttft"].max.unwrap() > 2_000.0,
         "without the signal it is in the numbers"
     );
     let seen = samples(quiet(), stall, Vec::new());
-    let summary = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &seen, []);
+    let summary =
+        analyze_run(&plan, facts(RunState::Complete), || records.iter().cloned(), &seen, []);
     assert_eq!(summary.metrics["ttft"].max, Some(100.0));
     assert_eq!(summary.requests.scheduled, clean.requests.scheduled, "no request is left out");
     let stalls = &summary.client.stalls;
@@ -235,7 +236,8 @@ fn a_stall_is_cut_and_counted() {
     assert_eq!(severity_of(&summary, "client_stalled"), Some(Severity::Warn));
     assert_eq!(severity_of(&summary, "schedule_slip"), None, "the lateness is the stall's");
     let long = samples(quiet(), vec![beat(20_000.0, 4_000.0)], Vec::new());
-    let summary = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &long, []);
+    let summary =
+        analyze_run(&plan, facts(RunState::Complete), || records.iter().cloned(), &long, []);
     assert_eq!(severity_of(&summary, "client_stalled"), Some(Severity::Void));
 }
 
@@ -260,7 +262,7 @@ proptest! {
         one.exchange.blocked = Nanos(blocked);
         let mut plan = plan(Some(60), None, LoadExtent::Requests(0));
         plan.load.num_requests = Some(1);
-        let summary = analyse(&plan, facts(RunState::Complete), || std::iter::once(one.clone()), &[], []);
+        let summary = analyze_run(&plan, facts(RunState::Complete), || std::iter::once(one.clone()), &[], []);
         let band = summary.waterfall.unwrap().median;
         let sum: f64 = band.parts.iter().map(|part| part.ms).sum();
         let ttft = Nanos(offsets[4]).as_ms();

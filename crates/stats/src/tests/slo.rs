@@ -3,7 +3,7 @@
 use goodput_model::{ErrorClass, LoopLag, Plan, RequestRecord, TokenCount, TokenSource};
 
 use super::{NO_WARMUP, close, facts, fail, health, ms, plan, record, summary};
-use crate::{RunState, SloMisses, SloState, SloSummary, SloTermSummary, analyse};
+use crate::{RunState, SloMisses, SloState, SloSummary, SloTermSummary, analyze_run};
 
 /// Twenty seconds at ten requests per second, with this SLO.
 fn promised(slo: &str, target: Option<f64>) -> Plan {
@@ -146,7 +146,7 @@ fn a_term_that_says_nothing_is_vacuous_and_counted() {
 }
 
 #[test]
-fn what_the_client_spoilt_counts_neither_way() {
+fn what_the_client_spoiled_counts_neither_way() {
     let mut records = requests();
     let mut samples = health::observed();
     samples[1].beats.push(LoopLag { worker: 0, due: ms(5_000.0), lag: ms(1_000.0) });
@@ -155,14 +155,15 @@ fn what_the_client_spoilt_counts_neither_way() {
         let (due, end) = (record.scheduled, record.scheduled + ms(140.0));
         ms(4_980.0) <= end && due <= ms(6_020.0)
     };
-    let spoilt = records.iter().filter(|record| touched(record)).count() as u64;
+    let spoiled = records.iter().filter(|record| touched(record)).count() as u64;
     let failing = records.iter().position(|record| record.scheduled >= ms(5_100.0)).unwrap();
     records[failing] = fail(records[failing].clone(), ErrorClass::Closed);
     let plan = promised("ttft < 50ms", None);
-    let found = analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &samples, []);
+    let found =
+        analyze_run(&plan, facts(RunState::Complete), || records.iter().cloned(), &samples, []);
     let found = found.slo.unwrap();
-    assert_eq!((found.undetermined, found.scheduled), (spoilt - 1, 200));
-    assert_eq!((found.misses.limits, found.misses.failed), (200 - spoilt, 1));
+    assert_eq!((found.undetermined, found.scheduled), (spoiled - 1, 200));
+    assert_eq!((found.misses.limits, found.misses.failed), (200 - spoiled, 1));
     assert_eq!(found.attainment, Some(0.0));
 }
 

@@ -24,9 +24,10 @@ fn ten_million_samples() {
     let mut stream = RandomStream::new(1, Domain::Service, 0);
     let mut sample = Sample::default();
     for index in 0..10_000_000u64 {
-        sample.push_in(stream.log_normal(100.0, 0.5), (index / 500_000) as u8);
+        sample.push_in(stream.draw_log_normal(100.0, 0.5), (index / 500_000) as u8);
     }
-    let metric = timed("ten million values", || sample.metric("ms", Wanted::new(&PERCENTILES)));
+    let metric =
+        timed("ten million values", || sample.into_metric("ms", Wanted::new(&PERCENTILES)));
     assert!(metric.percentiles.values().all(|percentile| percentile.high.is_some()));
 }
 
@@ -39,7 +40,7 @@ fn ten_million_gaps() {
         let mut metrics = Metrics::new(window);
         let no_cuts = crate::cuts::Cuts::default();
         for index in 0..100_000u64 {
-            let gaps: Vec<f64> = (0..100).map(|_| stream.log_normal(20.0, 0.5)).collect();
+            let gaps: Vec<f64> = (0..100).map(|_| stream.draw_log_normal(20.0, 0.5)).collect();
             let mut record = record(index, index as f64 * 1e3, &gaps);
             // One chunk in ten of two tokens.
             for chunk in record.exchange.chunks.iter_mut().step_by(10).filter(|_| several) {
@@ -74,7 +75,7 @@ fn a_million_requests() {
     plan.measure.slo = Some("ttft < 120ms, tpot < 20ms, p99 ttft < 200ms".parse().unwrap());
     let facts = facts(RunState::Complete);
     let summary = timed("a million requests of a hundred chunks", || {
-        analyse(&plan, facts, records, &[], std::iter::empty())
+        analyze_run(&plan, facts, records, &[], std::iter::empty())
     });
     assert_eq!((summary.requests.ok, summary.metrics["itl"].n), (1_000_000, 99_000_000));
 }

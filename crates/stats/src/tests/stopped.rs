@@ -8,7 +8,7 @@ use crate::SloState;
 fn stopped(plan: &Plan, records: &[RequestRecord], at_s: f64, by: EndedBy) -> Summary {
     let state = if by == EndedBy::User { RunState::Interrupted } else { RunState::Complete };
     let facts = RunFacts { stopped_s: Some(at_s), ended_by: Some(by), ..facts(state) };
-    analyse(plan, facts, || records.iter().cloned(), &health::observed(), [])
+    analyze_run(plan, facts, || records.iter().cloned(), &health::observed(), [])
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn sessions_that_were_cut_are_told() {
     let of = |cut_requests| {
         let facts = RunFacts { cut_requests, ..facts(RunState::Complete) };
         let records = [turn(0, 0, 0, 0.0)];
-        analyse(&short(), facts, || records.iter().cloned(), &health::observed(), [])
+        analyze_run(&short(), facts, || records.iter().cloned(), &health::observed(), [])
     };
     let s = of(3);
     assert_eq!(severity_of(&s, "sessions_cut"), Some(Severity::Info));

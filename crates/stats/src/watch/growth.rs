@@ -35,20 +35,20 @@ impl Ticks {
 
     /// By how many requests per second the queue grows, where it does by the same rule as in the
     /// report.
-    pub(crate) fn growth(&self) -> Option<f64> {
-        let found = saturation::judge(&self.series()?)?;
+    pub(crate) fn queue_growth(&self) -> Option<f64> {
+        let found = saturation::judge_saturation(&self.to_series()?)?;
         found.over_saturated.then_some(found.backlog_growth_per_s)
     }
 
     /// Requests in flight that were let go before this instant, at least.
-    pub(crate) fn hanging(&self, since_s: f64) -> u64 {
+    pub(crate) fn in_flight_since(&self, since_s: f64) -> u64 {
         let before = self.0.iter().rev().find(|tick| tick.at_s <= since_s).or(self.0.front());
         let (Some(before), Some(last)) = (before, self.0.back()) else { return 0 };
         (last.in_flight - (last.started - before.started)).max(0.0) as u64
     }
 
     /// A bin for each tick but the first.
-    fn series(&self) -> Option<Series> {
+    fn to_series(&self) -> Option<Series> {
         let (first, last) = (self.0.front()?, self.0.back()?);
         let bins = self.0.len().checked_sub(1).filter(|bins| *bins > 0)?;
         let bin = Nanos::from_secs_f64((last.at_s - first.at_s) / bins as f64);
@@ -86,11 +86,11 @@ mod tests {
         for second in 0..60 {
             let at_s = f64::from(second);
             let queue = 40.0 + (20.0 - done_per_s) * at_s;
-            let in_flight = (queue + noise * stream.normal()).max(0.0);
-            let ttft_ms = Some(in_flight / 20.0 * 1e3 + 10.0 * stream.normal());
+            let in_flight = (queue + noise * stream.draw_normal()).max(0.0);
+            let ttft_ms = Some(in_flight / 20.0 * 1e3 + 10.0 * stream.draw_normal());
             ticks.push(Tick { at_s, in_flight, started: 20.0 * at_s, ttft_ms });
         }
-        ticks.growth()
+        ticks.queue_growth()
     }
 
     #[test]
@@ -111,26 +111,26 @@ mod tests {
     #[test]
     fn what_is_under_way_for_too_long_hangs() {
         let mut ticks = Ticks::default();
-        assert_eq!(ticks.hanging(0.0), 0);
+        assert_eq!(ticks.in_flight_since(0.0), 0);
         // Ten a second, of which one in ten never ends and the others are over within the second.
         for second in 0..50 {
             let at_s = f64::from(second);
             let (in_flight, started) = (at_s + 9.0, 10.0 * at_s + 9.0);
             ticks.push(Tick { at_s, in_flight, started, ttft_ms: Some(100.0) });
         }
-        assert_eq!(ticks.hanging(48.5), 48);
-        assert_eq!(ticks.hanging(44.0), 8);
+        assert_eq!(ticks.in_flight_since(48.5), 48);
+        assert_eq!(ticks.in_flight_since(44.0), 8);
     }
 
     #[test]
     fn little_is_nothing() {
         let mut ticks = Ticks::default();
         for second in 0..30 {
-            assert_eq!(ticks.growth(), None, "{second}");
+            assert_eq!(ticks.queue_growth(), None, "{second}");
             let at_s = f64::from(second);
             let (in_flight, started) = (9.0 * at_s, 10.0 * at_s);
             ticks.push(Tick { at_s, in_flight, started, ttft_ms: Some(at_s * 100.0) });
         }
-        assert_eq!(ticks.growth(), None);
+        assert_eq!(ticks.queue_growth(), None);
     }
 }

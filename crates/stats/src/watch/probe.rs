@@ -24,7 +24,7 @@ use goodput_model::{
 
 use super::growth::{Tick, Ticks};
 use crate::cuts::Cuts;
-use crate::estimate::cumulative;
+use crate::estimate::binomial_cdf;
 use crate::request::{Latencies, LatencyValue};
 use crate::slo::Judge;
 use decide::{EndedRequest, ShareSeries, TestVerdict};
@@ -108,7 +108,7 @@ impl Probe {
     pub(super) fn new(plan: &Plan) -> Option<Self> {
         let (stops, judge) = (plan.measure.stop_early?, Judge::new(plan)?);
         let slo = plan.measure.slo.as_ref()?;
-        let shares = shares(plan, &judge, &slo.terms);
+        let shares = slo_shares(plan, &judge, &slo.terms);
         let has_share = |term: &SloTerm| match term.statistic {
             SloStatistic::Mean => false,
             SloStatistic::Percentile(_) => true,
@@ -150,11 +150,11 @@ impl Probe {
         }
         self.failed += u64::from(!record.is_ok());
         let cuts = Cuts::default();
-        let judged = self.judge.look(record, &cuts);
+        let judged = self.judge.look_at_all(record, &cuts);
         let mut kept = 0u64;
         for (place, share) in self.shares.iter_mut().enumerate() {
             let is_kept = match share.of {
-                Of::All => self.judge.verdict(&judged) != Some(false),
+                Of::All => self.judge.judge_request(&judged) != Some(false),
                 Of::Term(term) => judged.is_kept(&term),
                 Of::Success => record.is_ok(),
             };
@@ -174,14 +174,14 @@ impl Probe {
         self.under_way = tick.in_flight as u64;
         if self.part.tick(at, tick.started as u64) {
             self.ticks.push(tick);
-            let grows = self.part.is_open && self.ticks.growth().is_some();
+            let grows = self.part.is_open && self.ticks.queue_growth().is_some();
             self.growing = if grows { self.growing + 1 } else { 0 };
         }
     }
 
     /// Why the point may end at this instant. Once said, it stays so.
-    pub(super) fn look(&mut self, at: Nanos) -> Option<EndedBy> {
-        if self.end.is_some() || !self.part.is_under_way(at) {
+    pub(super) fn end_reason(&mut self, at: Nanos) -> Option<EndedBy> {
+        if self.end.is_some() || !self.part.is_running(at) {
             return self.end;
         }
         // Nearly in order already: requests end about as they begin.
@@ -196,14 +196,14 @@ impl Probe {
     }
 
     fn is_hopeless(&self, at: Nanos) -> bool {
-        self.is_swamped()
+        self.is_overloaded()
             || self.has_too_many_errors()
-            || self.hangs(at)
+            || self.is_hanging(at)
             || self.is_out_of_reach(at)
     }
 
     /// The queue grows, and a share is missed by what has ended, or it has grown for long.
-    fn is_swamped(&self) -> bool {
+    fn is_overloaded(&self) -> bool {
         let n = self.ended.len() as f64;
         let is_missed = |share: &Share| share.misses as f64 > (1.0 - share.needed) * n;
         self.growing >= GROWS || (self.growing > 0 && self.shares.iter().any(is_missed))
@@ -211,29 +211,29 @@ impl Probe {
 
     /// Beyond chance. What is in flight counts as good: requests that are refused end first.
     fn has_too_many_errors(&self) -> bool {
-        let n = self.part.arrived().max(self.ended.len() as u64);
+        let n = self.part.released_requests().max(self.ended.len() as u64);
         let Some(fewer) = self.failed.checked_sub(1).filter(|_| n >= FEWEST) else { return false };
-        1.0 - cumulative(fewer, n, self.errors) < CHANCE
+        1.0 - binomial_cdf(fewer, n, self.errors) < CHANCE
     }
 
     /// Many requests are in flight for far longer than any answer took.
-    fn hangs(&self, at: Nanos) -> bool {
+    fn is_hanging(&self, at: Nanos) -> bool {
         let long = Nanos(self.longest.0.saturating_mul(HANGS)).max(PATIENCE);
-        self.longest > Nanos::ZERO && self.under_way_since(at - long) >= FEWEST
+        self.longest > Nanos::ZERO && self.unfinished_since(at - long) >= FEWEST
     }
 
     /// Whether a share is missed even if all that is still to come keeps it.
     fn is_out_of_reach(&self, at: Nanos) -> bool {
-        let Some(total) = self.part.most(at) else { return false };
+        let Some(total) = self.part.most_requests(at) else { return false };
         self.shares.iter().any(|share| {
-            let late = share.late.map_or(0, |late| self.under_way_since(at - late - EARLY));
+            let late = share.late.map_or(0, |late| self.unfinished_since(at - late - EARLY));
             (share.misses + late) as f64 > (1.0 - share.needed) * total + 1e-9
         })
     }
 
     /// Measured requests that were let go before this instant and have not ended, at least.
-    fn under_way_since(&self, before: Nanos) -> u64 {
-        let Some((from, to)) = self.part.span(before) else { return 0 };
+    fn unfinished_since(&self, before: Nanos) -> u64 {
+        let Some((from, to)) = self.part.release_span(before) else { return 0 };
         let until = |at: Nanos| self.ended.partition_point(|ended| ended.due <= at);
         let ended = until(to.at).saturating_sub(until(from.at)) as u64;
         to.started.saturating_sub(from.started).saturating_sub(ended)
@@ -243,7 +243,7 @@ impl Probe {
     fn verdict(&self, at: Nanos) -> Option<TestVerdict> {
         let mean_s = self.took.0 / self.took.1.max(1) as f64;
         let is_early = self.ended.len() < decide::FEWEST
-            || (at - self.part.begin()?).as_secs() < decide::ANSWERS * mean_s;
+            || (at - self.part.began_at()?).as_secs() < decide::ANSWERS * mean_s;
         if is_early || self.part.is_capped {
             return None;
         }
@@ -263,16 +263,16 @@ impl Probe {
 }
 
 /// Every share that the SLO is about.
-fn shares(plan: &Plan, judge: &Judge, terms: &[SloTerm]) -> Vec<Share> {
-    let late = |terms: &[SloTerm]| terms.iter().filter_map(lateness).min();
+fn slo_shares(plan: &Plan, judge: &Judge, terms: &[SloTerm]) -> Vec<Share> {
+    let late = |terms: &[SloTerm]| terms.iter().filter_map(latest_duration).min();
     let share = |of, needed, late| Share { of, needed, misses: 0, late };
     let target = plan.measure.attainment.filter(|target| *target > 0.0 && *target <= 1.0);
-    let all = target.map(|target| share(Of::All, target, late(judge.terms())));
+    let all = target.map(|target| share(Of::All, target, late(judge.slo_terms())));
     let each = terms.iter().filter_map(|term| match (term.metric, term.statistic) {
         (SloMetric::Errors, _) => {
             Some(share(Of::Success, 1.0 - (term.limit.base / 100.0).clamp(0.0, 1.0), None))
         }
-        (metric, SloStatistic::Percentile(percent)) if !metric.is_of_run() => {
+        (metric, SloStatistic::Percentile(percent)) if !metric.is_run_wide() => {
             let q = percent / 100.0;
             let needed = if term.relation.is_floor() { 1.0 - q } else { q };
             Some(share(Of::Term(*term), needed, late(&[*term])))
@@ -283,7 +283,7 @@ fn shares(plan: &Plan, judge: &Judge, terms: &[SloTerm]) -> Vec<Share> {
 }
 
 /// A request that takes longer than this has missed the term, whatever comes of it.
-fn lateness(term: &SloTerm) -> Option<Nanos> {
+fn latest_duration(term: &SloTerm) -> Option<Nanos> {
     let is_end = term.metric == SloMetric::Request(MetricName::E2e);
     (is_end && !term.relation.is_floor() && !term.limit.is_linear())
         .then(|| Nanos::from_secs_f64(term.limit.base / 1e3))

@@ -55,13 +55,13 @@ impl Range {
     }
 
     /// The lowest bucket that stands for itself.
-    fn floor(self) -> u32 {
-        self.ends.map_or(0, |(_, high)| bucket(high).saturating_sub(BUCKETS - 1))
+    fn lowest_bucket(self) -> u32 {
+        self.ends.map_or(0, |(_, high)| length_bucket(high).saturating_sub(BUCKETS - 1))
     }
 }
 
 /// Lengths by powers of two: 0, 1, 2 to 3, 4 to 7, …
-fn bucket(n: u32) -> u32 {
+fn length_bucket(n: u32) -> u32 {
     n.checked_ilog2().map_or(0, |power| power + 1)
 }
 
@@ -111,14 +111,14 @@ impl Differences {
     }
 
     fn dimensions(&self, minutes: Option<Minutes>) -> Vec<Dimension> {
-        let output_floor = if self.is_output_open { 0 } else { self.output.floor() };
+        let output_floor = if self.is_output_open { 0 } else { self.output.lowest_bucket() };
         let output = self.output.is_wide() || self.is_output_open;
         let each = [
             (Dimension::Class, self.classes.len() > 1),
             (Dimension::Turn, self.turns),
             (Dimension::Constraint, self.constraints),
             (Dimension::Images, self.images.len() > 1),
-            (Dimension::Input { floor: self.input.floor() }, self.input.is_wide()),
+            (Dimension::Input { floor: self.input.lowest_bucket() }, self.input.is_wide()),
             (Dimension::Output { floor: output_floor }, output),
             (Dimension::Worker, self.workers.len() > 1),
         ];
@@ -166,7 +166,7 @@ impl Dimension {
         matches!(self, Self::Class | Self::Turn | Self::Constraint | Self::Images)
     }
 
-    fn key(self, record: &RequestRecord) -> DimensionValue {
+    fn key_of(self, record: &RequestRecord) -> DimensionValue {
         let planned = &record.planned;
         let numbered = |number: u32| DimensionValue::Number(number.min(NUMBERED + 1).into());
         match self {
@@ -177,14 +177,14 @@ impl Dimension {
             )),
             Self::Images => numbered(planned.images),
             Self::Input { floor } => {
-                DimensionValue::Number(bucket(input_tokens(record).n).max(floor).into())
+                DimensionValue::Number(length_bucket(input_tokens(record).n).max(floor).into())
             }
             Self::Output { floor } => output_tokens(record).map_or_else(
                 || DimensionValue::Name(Arc::from("unknown")),
-                |n| DimensionValue::Number(bucket(n).max(floor).into()),
+                |n| DimensionValue::Number(length_bucket(n).max(floor).into()),
             ),
             Self::Worker => DimensionValue::Number(record.worker.into()),
-            Self::Minute(minutes) => DimensionValue::Number(minutes.place(record.scheduled)),
+            Self::Minute(minutes) => DimensionValue::Number(minutes.part_index(record.scheduled)),
         }
     }
 
@@ -202,9 +202,9 @@ impl Dimension {
     }
 
     /// The time that the rates of a value are of.
-    fn window(self, key: &DimensionValue, window: Window) -> Window {
+    fn window_of(self, key: &DimensionValue, window: Window) -> Window {
         match (self, key) {
-            (Self::Minute(minutes), DimensionValue::Number(place)) => minutes.part(*place),
+            (Self::Minute(minutes), DimensionValue::Number(place)) => minutes.part_window(*place),
             _ => window,
         }
     }
@@ -264,10 +264,10 @@ impl BreakdownTally {
         Self {
             window,
             stream: plan.target.stream,
-            judge: Judge::new(plan).filter(Judge::is_of_each_request),
+            judge: Judge::new(plan).filter(Judge::is_per_request),
             dimensions: dimensions.into_iter().map(|d| (d, BTreeMap::new())).collect(),
             output: Range::default(),
-            stages: stages(&plan.load.mode, window),
+            stages: stage_tallies(&plan.load.mode, window),
         }
     }
 
@@ -281,23 +281,23 @@ impl BreakdownTally {
         let is_good = judge.and_then(|judge| judge.is_good(record, cuts));
         for (dimension, slices) in &mut self.dimensions {
             let dimension = *dimension;
-            let key = dimension.key(record);
+            let key = dimension.key_of(record);
             match dimension {
                 _ if !counts => {}
                 Dimension::Minute(minutes) => {
                     // A rate belongs to its minute, whichever request was answered in it.
                     let (first, last) =
-                        (minutes.place(record.scheduled), minutes.place(record.end()));
+                        (minutes.part_index(record.scheduled), minutes.part_index(record.end()));
                     for place in first..=last {
-                        slice(slices, dimension, DimensionValue::Number(place))
+                        slice_of(slices, dimension, DimensionValue::Number(place))
                             .flow
-                            .add(record, minutes.part(place));
+                            .add(record, minutes.part_window(place));
                     }
                 }
-                _ => slice(slices, dimension, key.clone()).flow.add(record, self.window),
+                _ => slice_of(slices, dimension, key.clone()).flow.add(record, self.window),
             }
             if is_measured {
-                slice(slices, dimension, key).add(record, self.stream, cuts, is_good);
+                slice_of(slices, dimension, key).add(record, self.stream, cuts, is_good);
             }
         }
         self.add_stage(record, counts, cuts, is_good);
@@ -331,7 +331,7 @@ impl BreakdownTally {
             let slices = slices.into_iter().filter(|(_, slice)| slice.scheduled > 0);
             let slices: Slices = slices
                 .map(|(key, slice)| {
-                    (dimension.label(&key), slice.finish(dimension.window(&key, window)))
+                    (dimension.label(&key), slice.finish(dimension.window_of(&key, window)))
                 })
                 .collect();
             (dimension.name().to_owned(), slices)
@@ -352,7 +352,7 @@ impl BreakdownTally {
 }
 
 /// The slice of a value, begun where there is none.
-fn slice(
+fn slice_of(
     slices: &mut BTreeMap<DimensionValue, SliceTally>,
     dimension: Dimension,
     key: DimensionValue,
@@ -361,7 +361,7 @@ fn slice(
 }
 
 /// The stages of a load that has them, each with its part of the window.
-fn stages(mode: &Mode, window: Window) -> Vec<StageTally> {
+fn stage_tallies(mode: &Mode, window: Window) -> Vec<StageTally> {
     let Mode::Shaped { shape: LoadShape::Stages(stages), .. } = mode else { return Vec::new() };
     let mut start = Nanos::ZERO;
     let stage = |(place, stage): (usize, &goodput_model::LoadStage)| {
@@ -418,8 +418,8 @@ impl SliceTally {
 
     fn finish(self, window: Window) -> Slice {
         let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64);
-        let rates = self.flow.rates(window);
-        let [ttft_ms, tpot_ms, itl_ms, e2e_ms] = self.samples.spreads();
+        let rates = self.flow.rates_in_window(window);
+        let [ttft_ms, tpot_ms, itl_ms, e2e_ms] = self.samples.into_spreads();
         Slice {
             scheduled: self.scheduled,
             ok: self.ok,
@@ -444,18 +444,18 @@ impl Samples {
             Self::Light(samples) => {
                 let latencies = Latencies::new(record, stream, cuts);
                 for (sample, metric) in samples.iter_mut().zip(LIGHT) {
-                    sample.take(None, latencies.get(metric));
+                    sample.push_value(None, latencies.get(metric));
                 }
             }
         }
     }
 
     /// TTFT, TPOT, ITL and E2E.
-    fn spreads(self) -> [Spread; 4] {
+    fn into_spreads(self) -> [Spread; 4] {
         match self {
-            Self::Full(metrics) => metrics.spreads(),
+            Self::Full(metrics) => metrics.into_spreads(),
             Self::Light(samples) => {
-                let [ttft, tpot, e2e] = samples.map(Sample::spread);
+                let [ttft, tpot, e2e] = samples.map(Sample::into_spread);
                 [ttft, tpot, Spread::default(), e2e]
             }
         }

@@ -2,7 +2,7 @@
 
 use goodput_model::{RequestRecord, TokenSource};
 
-use crate::request::answers;
+use crate::request::answer_count;
 use crate::summary::{LengthCheck, Lengths};
 
 /// Both sides, filled by measured good requests.
@@ -35,7 +35,7 @@ impl LengthTally {
         let counted = exchange.output_tokens.filter(|count| count.source != TokenSource::Events);
         let counted = counted.filter(|_| is_free);
         if let (Some(planned), Some(count)) = (planned.output_tokens, counted) {
-            self.output.add(u64::from(planned) * u64::from(answers(record)), count.n.into());
+            self.output.add(u64::from(planned) * u64::from(answer_count(record)), count.n.into());
         }
     }
 

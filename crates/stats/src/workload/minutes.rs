@@ -37,19 +37,19 @@ impl Minutes {
         self.count
     }
 
-    pub(crate) fn length(self) -> Nanos {
+    pub(crate) fn part_length(self) -> Nanos {
         Nanos(self.each.saturating_mul(Nanos::from_millis(60_000).0))
     }
 
     /// The part that an instant belongs to; what lies outside belongs to the nearest.
-    pub(crate) fn place(self, at: Nanos) -> u64 {
-        ((at - self.window.start).0 / self.length().0.max(1)).min(self.count - 1)
+    pub(crate) fn part_index(self, at: Nanos) -> u64 {
+        ((at - self.window.start).0 / self.part_length().0.max(1)).min(self.count - 1)
     }
 
     /// A part as a window of its own.
-    pub(crate) fn part(self, place: u64) -> Window {
-        let start = self.window.start + Nanos(place.saturating_mul(self.length().0));
-        Window { start, end: (start + self.length()).min(self.window.end), ..self.window }
+    pub(crate) fn part_window(self, place: u64) -> Window {
+        let start = self.window.start + Nanos(place.saturating_mul(self.part_length().0));
+        Window { start, end: (start + self.part_length()).min(self.window.end), ..self.window }
     }
 
     /// `3`, or `11–15` where parts are longer than a minute.

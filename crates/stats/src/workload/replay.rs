@@ -32,8 +32,8 @@ impl ReplayTally {
             .to_owned(),
             time_scale: *time_scale,
             n: self.due.len(),
-            drift_ms: self.due.quick(),
-            sent_drift_ms: self.sent.quick(),
+            drift_ms: self.due.into_quick(),
+            sent_drift_ms: self.sent.into_quick(),
         })
     }
 }

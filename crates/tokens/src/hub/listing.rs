@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{is_commit, is_file};
-use crate::error::excerpt;
+use super::{is_commit, is_inside_name};
+use crate::error::safe_excerpt;
 
 /// The files of a repository at the commit of its main line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,18 +35,18 @@ impl Listing {
     /// From the hub's answer. Names that would leave the repository's folder are an error.
     pub fn parse(answer: &[u8]) -> Result<Self, ListingError> {
         let wire: ListingReply = serde_json::from_slice(answer)
-            .map_err(|error| ListingError(excerpt(&error.to_string())))?;
+            .map_err(|error| ListingError(safe_excerpt(&error.to_string())))?;
         if !is_commit(&wire.sha) {
             return Err(ListingError(format!(
                 "`sha` is `{}`, which is not a commit",
-                excerpt(&wire.sha)
+                safe_excerpt(&wire.sha)
             )));
         }
         let files: Vec<String> = wire.siblings.into_iter().map(|file| file.rfilename).collect();
-        match files.iter().find(|file| !is_file(file)) {
+        match files.iter().find(|file| !is_inside_name(file)) {
             Some(file) => Err(ListingError(format!(
                 "`rfilename` is `{}`, which is not a file of the repository",
-                excerpt(file)
+                safe_excerpt(file)
             ))),
             None => Ok(Self { commit: wire.sha, files }),
         }

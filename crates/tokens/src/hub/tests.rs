@@ -80,7 +80,7 @@ fn the_main_line_comes_before_the_newest() {
 fn a_downloaded_file_is_found_again() {
     let folder = tempfile::tempdir().unwrap();
     let cache = HubCache::new(folder.path().join("hub"));
-    let place = |file| cache.place(RepoKind::Dataset, "name", "0123abc", file);
+    let place = |file| cache.file_path(RepoKind::Dataset, "name", "0123abc", file);
     let places = ["data/train-0.parquet", "README.md", "data/deep/er/x.json"].map(|file| {
         let path = place(file).unwrap();
         written(&path, file);
@@ -92,13 +92,13 @@ fn a_downloaded_file_is_found_again() {
         cache.find(RepoKind::Dataset, "name", "data/train-0.parquet").as_ref(),
         Some(&train)
     );
-    assert_eq!(cache.files(RepoKind::Dataset, "name"), [readme, deep, train]);
-    assert!(cache.files(RepoKind::Model, "name").is_empty());
+    assert_eq!(cache.list_files(RepoKind::Dataset, "name"), [readme, deep, train]);
+    assert!(cache.list_files(RepoKind::Model, "name").is_empty());
     assert_eq!(place("../x"), None);
     assert_eq!(place("/etc/x"), None);
     assert_eq!(place(""), None);
-    assert_eq!(cache.place(RepoKind::Model, "../a", "abc", "x"), None);
-    assert_eq!(cache.place(RepoKind::Model, "a", "../../x", "x"), None);
+    assert_eq!(cache.file_path(RepoKind::Model, "../a", "abc", "x"), None);
+    assert_eq!(cache.file_path(RepoKind::Model, "a", "../../x", "x"), None);
     assert!(cache.write_ref(RepoKind::Model, "a", "..").is_err());
 }
 
@@ -113,7 +113,7 @@ fn links_to_files_count_and_links_to_folders_do_not() {
     std::os::unix::fs::symlink("../../blobs/1", snapshot.join("tokenizer.json")).unwrap();
     std::os::unix::fs::symlink(".", snapshot.join("circle")).unwrap();
     std::os::unix::fs::symlink("../../blobs/2", snapshot.join("gone")).unwrap();
-    assert_eq!(cache.files(RepoKind::Model, "m"), [snapshot.join("tokenizer.json")]);
+    assert_eq!(cache.list_files(RepoKind::Model, "m"), [snapshot.join("tokenizer.json")]);
     assert_eq!(cache.find(RepoKind::Model, "m", "gone"), None);
 }
 

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::{FILE, Index, Query};
 use crate::entry::{Entry, Shown};
-use crate::files::fingerprint;
+use crate::files::folder_fingerprint;
 use crate::live::live_folder;
 use crate::notes::Notes;
 
@@ -79,7 +79,7 @@ proptest! {
         changes in prop::collection::vec(change(), 1..30)
     ) {
         let root = tempfile::tempdir().unwrap();
-        let mut index = Index::trusting(root.path());
+        let mut index = Index::in_memory(root.path());
         let place = |number: usize| root.path().join(format!("group-{}/run-{number}", number % 2));
         for (step, change) in changes.iter().enumerate() {
             match change {
@@ -88,8 +88,8 @@ proptest! {
                 Change::Delete(number) => drop(fs::remove_dir_all(place(*number))),
                 Change::Rename(from, to) => drop(fs::rename(place(*from), place(*to))),
                 Change::Note(number) => {
-                    let notes = Notes::typed("a, b", &"y".repeat(step + 1)).unwrap();
-                    let was = Notes::read(&place(*number)).mark();
+                    let notes = Notes::parse("a, b", &"y".repeat(step + 1)).unwrap();
+                    let was = Notes::read(&place(*number)).version_mark();
                     let _ = notes.write(&place(*number), &was);
                 }
                 Change::Refresh => {
@@ -98,7 +98,7 @@ proptest! {
             }
         }
         index.refresh();
-        let mut anew = Index::trusting(root.path());
+        let mut anew = Index::in_memory(root.path());
         anew.refresh();
         prop_assert_eq!(all(&index), all(&anew));
         // Nothing is read twice without need.
@@ -175,7 +175,7 @@ fn any_name_is_listed_and_found_and_nothing_is_followed_out() {
     let borrowed = root.path().join("borrowed/summary.json");
     fs::remove_file(&borrowed).unwrap();
     symlink(outside.path().join("secret/summary.json"), &borrowed).unwrap();
-    let mut index = Index::trusting(root.path());
+    let mut index = Index::in_memory(root.path());
     index.refresh();
     let entries = all(&index);
     assert_eq!(entries.len(), odd.len() + 1, "{entries:?}");
@@ -184,7 +184,7 @@ fn any_name_is_listed_and_found_and_nothing_is_followed_out() {
         assert_eq!(folder, index.root().join(&entry.path));
         let is_whole = entry.name != "borrowed";
         assert_eq!(entry.verdict == "valid", is_whole, "{entry:?}");
-        assert_eq!(fingerprint(&folder).is_some(), is_whole);
+        assert_eq!(folder_fingerprint(&folder).is_some(), is_whole);
     }
     let found = |words: &str| {
         let query = Query { words: words.to_owned(), most: 10, ..Query::default() };
@@ -210,36 +210,36 @@ fn notes_are_kept_whole_in_the_folder_of_the_run() {
     run(&folder, 1, 0);
     let none = Notes::read(&folder);
     assert_eq!(none, Notes::default());
-    let notes = Notes::typed(" a , b\n c,,a", "one\r\ntwo\n\n").unwrap();
+    let notes = Notes::parse(" a , b\n c,,a", "one\r\ntwo\n\n").unwrap();
     assert_eq!(notes.tags, ["a", "b c"]);
     assert_eq!(notes.text, "one\ntwo");
-    notes.write(&folder, &none.mark()).unwrap();
+    notes.write(&folder, &none.version_mark()).unwrap();
     assert_eq!(Notes::read(&folder), notes);
     // Who saw other notes does not write over these.
-    assert!(Notes::default().write(&folder, &none.mark()).is_err());
+    assert!(Notes::default().write(&folder, &none.version_mark()).is_err());
     assert_eq!(Notes::read(&folder), notes);
     // A link in its place, or in that of the new file, is not followed.
     let outside = tempfile::NamedTempFile::new().unwrap();
     fs::remove_file(folder.join("notes.json")).unwrap();
     symlink(outside.path(), folder.join("notes.json")).unwrap();
     symlink(outside.path(), folder.join(".notes.json.new")).unwrap();
-    assert!(notes.write(&folder, &none.mark()).is_err());
+    assert!(notes.write(&folder, &none.version_mark()).is_err());
     fs::remove_file(folder.join("notes.json")).unwrap();
-    notes.write(&folder, &none.mark()).unwrap();
+    notes.write(&folder, &none.version_mark()).unwrap();
     assert_eq!(fs::read(outside.path()).unwrap(), b"");
     assert_eq!(Notes::read(&folder), notes);
     // What cannot be read may be notes of a user: it is not overwritten.
     fs::write(folder.join("notes.json"), "{\"text\": \"mine\"").unwrap();
     assert_eq!(Notes::read(&folder), none);
-    let refused = notes.write(&folder, &none.mark()).unwrap_err();
+    let refused = notes.write(&folder, &none.version_mark()).unwrap_err();
     assert!(refused.to_string().contains("cannot be read"), "{refused}");
     assert_eq!(fs::read(folder.join("notes.json")).unwrap(), b"{\"text\": \"mine\"");
     fs::write(folder.join("notes.json"), "").unwrap();
-    notes.write(&folder, &none.mark()).unwrap();
-    assert!(Notes::typed("", &"x".repeat(64 * 1024 + 1)).is_err());
-    assert!(Notes::typed(&"x".repeat(41), "").is_err());
+    notes.write(&folder, &none.version_mark()).unwrap();
+    assert!(Notes::parse("", &"x".repeat(64 * 1024 + 1)).is_err());
+    assert!(Notes::parse(&"x".repeat(41), "").is_err());
     let many: Vec<String> = (0..21).map(|tag| tag.to_string()).collect();
-    assert!(Notes::typed(&many.join(","), "").is_err());
+    assert!(Notes::parse(&many.join(","), "").is_err());
 }
 
 /// A folder with one sweep of two points and one that only warms up.
@@ -271,7 +271,7 @@ fn sweep() -> TempDir {
 fn a_result_is_told_by_its_figures_and_its_curve() {
     let root = sweep();
     run(&root.path().join("run"), 8, 0);
-    let mut index = Index::trusting(root.path());
+    let mut index = Index::in_memory(root.path());
     index.refresh();
     let entries = all(&index);
     let [sweep, run] = entries.as_slice() else { panic!("{entries:?}") };
@@ -304,7 +304,7 @@ fn a_shadow_is_told_by_what_was_asked_and_found() {
                  [[sides]]\ntarget = \"http://b\"\n";
     fs::write(folder.join("shadow.toml"), asked).unwrap();
     let read = || {
-        let mut index = Index::trusting(root.path());
+        let mut index = Index::in_memory(root.path());
         index.refresh();
         all(&index).remove(0)
     };
@@ -339,7 +339,7 @@ fn what_goes_on_is_found_within_a_sweep() {
     assert_eq!(live_folder(&point), Some(point.clone()));
     // Without a result it goes on, or was killed.
     fs::remove_file(folder.join("summary.json")).unwrap();
-    let mut index = Index::trusting(root.path());
+    let mut index = Index::in_memory(root.path());
     index.refresh();
     assert_eq!(all(&index)[0].state, "running");
     assert_eq!(all(&index)[0].target, "http://host");
@@ -356,7 +356,7 @@ fn nonsense_in_every_file_is_listed_with_less_to_say() {
             fs::write(folder.join(name), nonsense).unwrap();
         }
     }
-    let mut index = Index::trusting(root.path());
+    let mut index = Index::in_memory(root.path());
     index.refresh();
     assert_eq!(all(&index).len(), 6);
 }
@@ -370,7 +370,7 @@ fn a_curve_is_of_sound_points_by_their_level() {
                "figures": {"verdict": "valid", "requests_per_s": rps, "window_s": 10.0},
                "standing": {"state": "unclear", "because": "nothing"}})
     };
-    let spoilt = |part: &str, name: &str, value: serde_json::Value| {
+    let spoiled = |part: &str, name: &str, value: serde_json::Value| {
         let mut point = point("grid", 99, 99.0);
         point[part][name] = value;
         point
@@ -383,15 +383,15 @@ fn a_curve_is_of_sound_points_by_their_level() {
         point("grid", 4, 19.0),
         point("anchor", 4, 21.0),
         point("twin", 99, 99.0),
-        spoilt("figures", "verdict", json!("void")),
-        spoilt("figures", "ended_by", json!("user")),
-        spoilt("figures", "window_s", json!(0.0)),
-        spoilt("standing", "because", json!("client")),
-        spoilt("standing", "because", json!("server_gone")),
-        spoilt("standing", "because", json!("interrupted")),
+        spoiled("figures", "verdict", json!("void")),
+        spoiled("figures", "ended_by", json!("user")),
+        spoiled("figures", "window_s", json!(0.0)),
+        spoiled("standing", "because", json!("client")),
+        spoiled("standing", "because", json!("server_gone")),
+        spoiled("standing", "because", json!("interrupted")),
     ]);
     fs::write(&path, summary.to_string()).unwrap();
-    let mut index = Index::trusting(root.path());
+    let mut index = Index::in_memory(root.path());
     index.refresh();
     let entries = all(&index);
     let points: Vec<_> =
@@ -412,7 +412,7 @@ fn a_sweep_shows_its_answer_and_not_the_most_that_was_tried() {
         let mut changed = summary.clone();
         changed["goodput"] = goodput;
         fs::write(&path, changed.to_string()).unwrap();
-        let mut index = Index::trusting(root.path());
+        let mut index = Index::in_memory(root.path());
         index.refresh();
         let figures = all(&index)[0].figures.clone();
         (figures.rps, figures.output_tps, figures.goodput_rps)
@@ -435,7 +435,7 @@ fn percentiles_stand_by_their_quality() {
         let mut changed = summary.clone();
         changed["metrics"]["ttft"]["percentiles"]["99"] = percentile;
         fs::write(&path, changed.to_string()).unwrap();
-        let mut index = Index::trusting(root.path());
+        let mut index = Index::in_memory(root.path());
         index.refresh();
         let entry = all(&index).remove(0);
         let drawn = entry.curves[0].points[0].ttft.p99.map(|p99| p99.value);

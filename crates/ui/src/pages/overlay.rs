@@ -1,12 +1,12 @@
 //! Curves of several results over each other.
 
-use super::frame::frame;
-use super::{Overlay, OverlayCurve, query, verdict_tone};
+use super::frame::wrap_page;
+use super::{Overlay, OverlayCurve, encode_query, verdict_tone};
 use crate::entry::{CurvePoint, FigureInterval};
 use goodput_document::Cell;
 use goodput_document::markup::Html;
-use goodput_document::number::cell;
-use goodput_document::render::pieces::{figure, table};
+use goodput_document::number::cell_number;
+use goodput_document::render::pieces::{write_chart, write_simple_table};
 use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Shape};
 
 const METRICS: [(&str, &str); 3] = [("ttft", "TTFT"), ("tpot", "TPOT"), ("e2e", "E2E")];
@@ -19,40 +19,41 @@ const WIDE: f64 = 20.0;
 pub(crate) fn overlay_page(overlay: &Overlay) -> String {
     let body = Html::from_fn(|html| {
         html.element("nav", &[("aria-label", "Elsewhere")], |html| {
-            html.leaf("a", &[("href", "/")], "All results");
+            html.text_element("a", &[("href", "/")], "All results");
         });
         if overlay.curves.is_empty() {
             let words = "Select results with measured points in the list of all results.";
-            html.leaf("p", &[("id", "none")], words);
+            html.text_element("p", &[("id", "none")], words);
             return;
         }
         if overlay.left_out > 0 {
             let words = format!("{} more curves are not shown.", overlay.left_out);
-            html.leaf("p", &[("class", "doubt")], &words);
+            html.text_element("p", &[("class", "doubt")], &words);
         }
-        wishes(html, overlay);
-        toggles(html, overlay);
+        write_choices(html, overlay);
+        write_toggles(html, overlay);
         html.element("div", &[("id", "curves")], |html| {
-            for chart in &charts(overlay) {
-                figure(html, chart);
+            for chart in &overlay_charts(overlay) {
+                write_chart(html, chart);
             }
         });
-        sides(html, overlay);
-        points(html, overlay);
+        write_legend(html, overlay);
+        write_points(html, overlay);
     });
-    frame("Overlay", "Curves of several results", &body)
+    wrap_page("Overlay", "Curves of several results", &body)
 }
 
 /// Which latency is drawn.
-fn wishes(html: &mut Html, overlay: &Overlay) {
-    let ids: Vec<String> = overlay.ids.iter().map(|id| format!("id={}", query(id))).collect();
+fn write_choices(html: &mut Html, overlay: &Overlay) {
+    let ids: Vec<String> =
+        overlay.ids.iter().map(|id| format!("id={}", encode_query(id))).collect();
     let ids = ids.join("&");
     html.element("nav", &[("aria-label", "Latency")], |html| {
         let mut link = |metric: &str, percentile: &str, word: &str, chosen: bool| {
             let address = format!("/overlay?{ids}&metric={metric}&at={percentile}");
             let plain = [("href", address.as_str())];
             let marked = [("href", address.as_str()), ("aria-current", "true")];
-            html.leaf("a", if chosen { &marked[..] } else { &plain[..] }, word);
+            html.text_element("a", if chosen { &marked[..] } else { &plain[..] }, word);
         };
         for (metric, word) in METRICS {
             link(metric, overlay.percentile, word, metric == overlay.metric);
@@ -64,9 +65,9 @@ fn wishes(html: &mut Html, overlay: &Overlay) {
 }
 
 /// Names of the curves, to hide them with; for the script.
-fn toggles(html: &mut Html, overlay: &Overlay) {
+fn write_toggles(html: &mut Html, overlay: &Overlay) {
     html.element("fieldset", &[("id", "toggles"), ("hidden", "")], |html| {
-        html.leaf("legend", &[], "Shown");
+        html.text_element("legend", &[], "Shown");
         for (tone, curve) in overlay.curves.iter().enumerate() {
             html.element("label", &[], |html| {
                 let tone = tone.to_string();
@@ -77,20 +78,20 @@ fn toggles(html: &mut Html, overlay: &Overlay) {
     });
 }
 
-fn charts(overlay: &Overlay) -> Vec<Chart> {
+fn overlay_charts(overlay: &Overlay) -> Vec<Chart> {
     let metric = METRICS.iter().find(|(name, _)| *name == overlay.metric);
     let metric = metric.map_or("latency", |(_, word)| word);
     let latency = format!("{metric} {} (ms)", overlay.percentile);
     let over = |x: fn(&CurvePoint) -> Option<f64>| {
-        series(&overlay.curves, move |point| {
-            let latency = overlay.latency(point)?;
+        chart_series(&overlay.curves, move |point| {
+            let latency = overlay.chosen_latency(point)?;
             let (y, low, high) = (latency.value, latency.low, latency.high);
-            Some(Dot { x: x(point)?, y, low, high, note: overlay.note(point) })
+            Some(Dot { x: x(point)?, y, low, high, note: overlay.tooltip(point) })
         })
     };
-    let good = series(&overlay.curves, |point| {
+    let good = chart_series(&overlay.curves, |point| {
         let dot = Dot::new(point.rps?, point.goodput_rps?);
-        Some(Dot { note: overlay.note(point), ..dot })
+        Some(Dot { note: overlay.tooltip(point), ..dot })
     });
     let names: Vec<&str> = overlay.curves.iter().map(|curve| curve.name.as_str()).collect();
     let names = names.join("; ");
@@ -113,7 +114,7 @@ fn charts(overlay: &Overlay) -> Vec<Chart> {
             "latency-loops",
             title,
             "completed requests per second",
-            axis(&format!("{metric} (ms)"), &series),
+            chart_axis(&format!("{metric} (ms)"), &series),
             series,
         );
         let says = format!("{} Filled marks are the p50, hollow ones the p99.", chart.says);
@@ -121,7 +122,7 @@ fn charts(overlay: &Overlay) -> Vec<Chart> {
     });
     let by_load = over(|point| point.rps);
     let by_tokens = over(|point| point.output_tps);
-    let axis = axis(&latency, &by_load);
+    let axis = chart_axis(&latency, &by_load);
     let (load, tokens) = ("requests per second", "output tokens per second");
     let rest = [
         chart("latency-load", format!("{latency} over load"), load, axis.clone(), by_load),
@@ -149,9 +150,9 @@ fn has_both_loops(curves: &[OverlayCurve]) -> bool {
 fn loops(overlay: &Overlay) -> Vec<ChartSeries> {
     let of = |percentile: &'static str, shape| {
         let chosen = Overlay { percentile, ..overlay.clone() };
-        let all = series(&overlay.curves, |point| {
-            let FigureInterval { value, low, high } = chosen.latency(point)?;
-            let note = chosen.note(point);
+        let all = chart_series(&overlay.curves, |point| {
+            let FigureInterval { value, low, high } = chosen.chosen_latency(point)?;
+            let note = chosen.tooltip(point);
             Some(Dot { x: point.completed_rps?, y: value, low, high, note })
         });
         let named = all.into_iter().map(move |one| {
@@ -164,18 +165,21 @@ fn loops(overlay: &Overlay) -> Vec<ChartSeries> {
     pairs.flat_map(|(p50, p99)| [p50, p99]).collect()
 }
 
-fn series(curves: &[OverlayCurve], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Vec<ChartSeries> {
+fn chart_series(
+    curves: &[OverlayCurve],
+    dot: impl Fn(&CurvePoint) -> Option<Dot>,
+) -> Vec<ChartSeries> {
     let of = |(tone, curve): (usize, &OverlayCurve)| ChartSeries {
         name: curve.name.clone(),
         shape: Shape::Points,
         tone,
-        dots: levels(&curve.points).filter_map(|level| middle(level, &dot)).collect(),
+        dots: group_by_level(&curve.points).filter_map(|level| median_dot(level, &dot)).collect(),
     };
     curves.iter().enumerate().map(of).collect()
 }
 
 /// Points of one level together: they are drawn next to each other.
-fn levels(points: &[CurvePoint]) -> impl Iterator<Item = &[CurvePoint]> {
+fn group_by_level(points: &[CurvePoint]) -> impl Iterator<Item = &[CurvePoint]> {
     points.chunk_by(|a, b| match a.at.zip(b.at) {
         // A different last digit is the same level.
         Some((a, b)) => (a - b).abs() <= 1e-9 * a.abs(),
@@ -184,7 +188,7 @@ fn levels(points: &[CurvePoint]) -> impl Iterator<Item = &[CurvePoint]> {
 }
 
 /// The median run of a level: a line through all of them would say nothing.
-fn middle(level: &[CurvePoint], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Option<Dot> {
+fn median_dot(level: &[CurvePoint], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Option<Dot> {
     let mut dots: Vec<Dot> = level.iter().filter_map(dot).collect();
     dots.sort_by(|a, b| a.y.total_cmp(&b.y));
     let count = dots.len();
@@ -195,7 +199,7 @@ fn middle(level: &[CurvePoint], dot: impl Fn(&CurvePoint) -> Option<Dot>) -> Opt
     Some(dot)
 }
 
-fn axis(label: &str, series: &[ChartSeries]) -> ChartAxis {
+fn chart_axis(label: &str, series: &[ChartSeries]) -> ChartAxis {
     let values = || series.iter().flat_map(|series| series.dots.iter().map(|dot| dot.y));
     let low = values().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let high = values().fold(0.0, f64::max);
@@ -203,7 +207,7 @@ fn axis(label: &str, series: &[ChartSeries]) -> ChartAxis {
 }
 
 impl Overlay {
-    fn latency(&self, point: &CurvePoint) -> Option<FigureInterval> {
+    fn chosen_latency(&self, point: &CurvePoint) -> Option<FigureInterval> {
         let spread = match self.metric {
             "tpot" => &point.tpot,
             "e2e" => &point.e2e,
@@ -217,9 +221,10 @@ impl Overlay {
     }
 
     /// The tooltip of a point.
-    fn note(&self, point: &CurvePoint) -> String {
-        let latency = self.latency(point).map(|latency| format!("{} ms", cell(latency.value)));
-        let tokens = point.output_tps.map(|value| format!("{} tokens/s", cell(value)));
+    fn tooltip(&self, point: &CurvePoint) -> String {
+        let latency =
+            self.chosen_latency(point).map(|latency| format!("{} ms", cell_number(latency.value)));
+        let tokens = point.output_tps.map(|value| format!("{} tokens/s", cell_number(value)));
         let parts = [Some(point.level.clone()), latency, tokens, Some(point.verdict.clone())];
         let parts: Vec<String> =
             parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
@@ -228,20 +233,24 @@ impl Overlay {
 }
 
 /// Which curve is of which result.
-fn sides(html: &mut Html, overlay: &Overlay) {
-    html.leaf("h2", &[], "Results");
+fn write_legend(html: &mut Html, overlay: &Overlay) {
+    html.text_element("h2", &[], "Results");
     html.element("ul", &[("class", "sides")], |html| {
         for curve in &overlay.curves {
             html.element("li", &[], |html| {
-                html.leaf("a", &[("href", &format!("/run/{}", query(&curve.id)))], &curve.name);
-                html.leaf("span", &[("class", "small")], &curve.about);
+                html.text_element(
+                    "a",
+                    &[("href", &format!("/run/{}", encode_query(&curve.id)))],
+                    &curve.name,
+                );
+                html.text_element("span", &[("class", "small")], &curve.about);
             });
         }
     });
 }
 
-fn points(html: &mut Html, overlay: &Overlay) {
-    let number = |value: Option<f64>| Cell::from(value.map_or_else(|| "–".to_owned(), cell));
+fn write_points(html: &mut Html, overlay: &Overlay) {
+    let number = |value: Option<f64>| Cell::from(value.map_or_else(|| "–".to_owned(), cell_number));
     let rows: Vec<Vec<Cell>> = overlay
         .curves
         .iter()
@@ -252,7 +261,7 @@ fn points(html: &mut Html, overlay: &Overlay) {
                 point.level.clone().into(),
                 number(point.rps),
                 number(point.output_tps),
-                number(overlay.latency(point).map(|latency| latency.value)),
+                number(overlay.chosen_latency(point).map(|latency| latency.value)),
                 number(point.goodput_rps),
                 Cell::from(point.verdict.clone()).tone(verdict_tone(&point.verdict)),
             ]
@@ -261,6 +270,6 @@ fn points(html: &mut Html, overlay: &Overlay) {
     let latency = format!("{} {} ms", overlay.metric.to_uppercase(), overlay.percentile);
     let head =
         ["Result", "Load", "req/s", "out tok/s", latency.as_str(), "Goodput req/s", "Verdict"];
-    html.leaf("h2", &[], "Points");
-    table(html, "All points of the charts", &head, &rows);
+    html.text_element("h2", &[], "Points");
+    write_simple_table(html, "All points of the charts", &head, &rows);
 }

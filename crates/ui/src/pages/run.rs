@@ -1,11 +1,11 @@
 //! The page of one result: what it is, what people wrote about it, how it goes on.
 
-use super::frame::frame;
-use super::list::{state, tags};
+use super::frame::wrap_page;
+use super::list::{write_state, write_tags};
 use super::{RunPage, figure_text, verdict_class};
 use goodput_document::markup::Html;
 use goodput_document::number::percent;
-use goodput_document::render::pieces::section;
+use goodput_document::render::pieces::write_section;
 
 /// Figures, in the order of a row.
 const FIGURES: [&str; 6] = [
@@ -36,29 +36,33 @@ pub(crate) fn run_page(run: &RunPage) -> String {
     let entry = &run.row.entry;
     let body = Html::from_fn(|html| {
         html.element("nav", &[("aria-label", "This result")], |html| {
-            html.leaf("a", &[("href", "/")], "All results");
-            html.leaf("a", &[("href", &format!("/run/{}/report", entry.id))], "Report");
+            html.text_element("a", &[("href", "/")], "All results");
+            html.text_element("a", &[("href", &format!("/run/{}/report", entry.id))], "Report");
             if !entry.curves.is_empty() {
-                html.leaf("a", &[("href", &format!("/overlay?id={}", entry.id))], "Curves");
+                html.text_element("a", &[("href", &format!("/overlay?id={}", entry.id))], "Curves");
             }
         });
         if run.row.is_live {
-            live(html, run);
+            write_live(html, run);
         }
-        facts(html, run);
-        notes(html, run);
+        write_facts(html, run);
+        write_notes_form(html, run);
     });
     let about = format!("{} · {}", entry.kind.name(), entry.started);
-    frame(&entry.name, &about, &body)
+    wrap_page(&entry.name, &about, &body)
 }
 
-fn facts(html: &mut Html, run: &RunPage) {
+fn write_facts(html: &mut Html, run: &RunPage) {
     let entry = &run.row.entry;
-    section(html, "facts", "Details", |html| {
+    write_section(html, "facts", "Details", |html| {
         html.element("dl", &[], |html| {
             if !entry.verdict.is_empty() {
-                html.leaf("dt", &[], "Verdict");
-                html.leaf("dd", &[("class", verdict_class(&entry.verdict))], &entry.verdict);
+                html.text_element("dt", &[], "Verdict");
+                html.text_element(
+                    "dd",
+                    &[("class", verdict_class(&entry.verdict))],
+                    &entry.verdict,
+                );
             }
             let texts = [
                 ("Result", &entry.says),
@@ -69,70 +73,70 @@ fn facts(html: &mut Html, run: &RunPage) {
                 ("Load", &entry.load),
             ];
             for (name, text) in texts.iter().filter(|(_, text)| !text.is_empty()) {
-                html.leaf("dt", &[], name);
-                html.leaf("dd", &[], text);
+                html.text_element("dt", &[], name);
+                html.text_element("dd", &[], text);
             }
-            for (name, value) in FIGURES.iter().zip(entry.figures.in_order()) {
+            for (name, value) in FIGURES.iter().zip(entry.figures.all_figures()) {
                 if let Some(value) = value {
-                    html.leaf("dt", &[], name);
-                    html.leaf("dd", &[], &figure_text(value));
+                    html.text_element("dt", &[], name);
+                    html.text_element("dd", &[], &figure_text(value));
                 }
             }
             if let Some(share) = entry.figures.failed {
-                html.leaf("dt", &[], "Failed");
-                html.leaf("dd", &[], &percent(share));
+                html.text_element("dt", &[], "Failed");
+                html.text_element("dd", &[], &percent(share));
             }
         });
     });
 }
 
-fn live(html: &mut Html, run: &RunPage) {
+fn write_live(html: &mut Html, run: &RunPage) {
     let address = format!("/run/{}/live", run.row.entry.id);
     let place = [("id", "live"), ("data-live", address.as_str())];
     html.element("section", &place, |html| {
         html.element("h2", &[], |html| {
             html.text("Now ");
-            state(html, &run.row);
+            write_state(html, &run.row);
         });
         let says = [("id", "live-says"), ("role", "status")];
-        html.leaf("p", &says, "Without JavaScript, reload this page to update it.");
+        html.text_element("p", &says, "Without JavaScript, reload this page to update it.");
         html.element("dl", &[], |html| {
             for (name, title) in LIVE {
-                html.leaf("dt", &[], title);
-                html.leaf("dd", &[("id", &format!("live-{name}"))], "–");
+                html.text_element("dt", &[], title);
+                html.text_element("dd", &[("id", &format!("live-{name}"))], "–");
             }
         });
         for (name, title) in [("rate", "Ended per second"), ("ttft", "TTFT p50 (ms)")] {
             html.element("figure", &[("class", "spark")], |html| {
-                html.leaf("figcaption", &[], title);
-                html.leaf("div", &[("id", &format!("spark-{name}"))], "");
+                html.text_element("figcaption", &[], title);
+                html.text_element("div", &[("id", &format!("spark-{name}"))], "");
             });
         }
     });
 }
 
-fn notes(html: &mut Html, run: &RunPage) {
+fn write_notes_form(html: &mut Html, run: &RunPage) {
     let entry = &run.row.entry;
-    section(html, "notes", "Tags and notes", |html| {
+    write_section(html, "notes", "Tags and notes", |html| {
         if let Some(problem) = &run.problem {
-            html.leaf(
+            html.text_element(
                 "p",
                 &[("class", "bad"), ("role", "alert")],
                 &format!("Not saved: {problem}."),
             );
         }
         if let Some(theirs) = &run.theirs {
-            html.leaf("h3", &[], "Saved now");
-            html.element("p", &[], |html| tags(html, &theirs.tags));
+            html.text_element("h3", &[], "Saved now");
+            html.element("p", &[], |html| write_tags(html, &theirs.tags));
             html.element("pre", &[("id", "theirs")], |html| {
                 for line in theirs.text.split('\n') {
-                    html.text(line).ours("\n");
+                    html.text(line).trusted("\n");
                 }
             });
             let words = "Your text is below. Save replaces the saved notes with it.";
-            html.leaf("p", &[("class", "advice")], words);
+            html.text_element("p", &[("class", "advice")], words);
         } else {
-            html.element("p", &[], |html| tags(html, &entry.notes.tags));
+            html.element("p", &[], |html| write_tags(html, &entry.notes.tags));
         }
         let action = format!("/run/{}/notes", entry.id);
         let form = [("method", "post"), ("action", action.as_str()), ("class", "notes")];
@@ -149,12 +153,12 @@ fn notes(html: &mut Html, run: &RunPage) {
                 html.text("Notes");
                 html.element("textarea", &[("name", "notes"), ("rows", "8")], |html| {
                     // A line end that stands first would be left out.
-                    html.ours("\n").typed(&entry.notes.text);
+                    html.trusted("\n").typed(&entry.notes.text);
                 });
             });
-            html.leaf("button", &[("type", "submit")], "Save");
+            html.text_element("button", &[("type", "submit")], "Save");
         });
         let where_kept = "Saved in the result's folder, in notes.json.";
-        html.leaf("p", &[("class", "advice")], where_kept);
+        html.text_element("p", &[("class", "advice")], where_kept);
     });
 }

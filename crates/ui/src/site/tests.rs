@@ -33,11 +33,11 @@ fn get(path: &str) -> HttpRequest {
 fn a_head_is_taken_apart_or_refused() {
     let asked = request("GET /?q=a%20b+c&kind=&id=1&id=2 HTTP/1.1\nHost: h\nCookie: x=1; y=2=3");
     assert_eq!(
-        (asked.path.as_str(), asked.asked("q"), asked.asked("kind")),
+        (asked.path.as_str(), asked.query_value("q"), asked.query_value("kind")),
         ("/", Some("a b c"), Some(""))
     );
     assert_eq!(asked.query.iter().filter(|(name, _)| name == "id").count(), 2);
-    assert_eq!(asked.cookies("y").collect::<Vec<_>>(), ["2=3"]);
+    assert_eq!(asked.cookie_values("y").collect::<Vec<_>>(), ["2=3"]);
     // Broken escapes, and what is not text, are left out.
     assert_eq!(request("GET /?a=%zz&b=%ff&c=1 HTTP/1.1").query, [("c".to_owned(), "1".to_owned())]);
     let twice = request("GET / HTTP/1.1\nHost: a\nhost: b\nContent-Length: 1\nContent-Length: 2");
@@ -61,7 +61,7 @@ fn a_head_is_taken_apart_or_refused() {
 #[test]
 fn on_the_loopback_only_names_of_this_machine_lead_here() {
     let guard = Guard::new(true, None, 8642);
-    let rule = |host: &str| guard.rule(&request(&format!("GET / HTTP/1.1\nHost: {host}")));
+    let rule = |host: &str| guard.admit(&request(&format!("GET / HTTP/1.1\nHost: {host}")));
     for own in ["localhost", "LOCALHOST:8642", "127.0.0.1:1", "127.8.8.8", "[::1]:8642", "[::1]"] {
         assert_eq!(rule(own), Ruling::Welcome, "{own}");
     }
@@ -80,9 +80,9 @@ fn on_the_loopback_only_names_of_this_machine_lead_here() {
     ] {
         assert!(matches!(rule(other), Ruling::Refused(_)), "{other}");
     }
-    assert!(matches!(guard.rule(&request("GET / HTTP/1.1")), Ruling::Refused(_)));
+    assert!(matches!(guard.admit(&request("GET / HTTP/1.1")), Ruling::Refused(_)));
     let post =
-        |more: &str| guard.rule(&request(&format!("POST / HTTP/1.1\nHost: localhost:9{more}")));
+        |more: &str| guard.admit(&request(&format!("POST / HTTP/1.1\nHost: localhost:9{more}")));
     assert_eq!(post("\nOrigin: http://localhost:9"), Ruling::Welcome);
     assert_eq!(post("\nOrigin: http://localhost:9\nSec-Fetch-Site: same-origin"), Ruling::Welcome);
     for foreign in [
@@ -101,7 +101,7 @@ fn on_the_loopback_only_names_of_this_machine_lead_here() {
 fn elsewhere_a_token_is_asked_for() {
     let guard = Guard::new(false, Some(TOKEN), 7);
     let rule = |path: &str, more: &str| {
-        guard.rule(&request(&format!("GET {path} HTTP/1.1\nHost: bench.example:7{more}")))
+        guard.admit(&request(&format!("GET {path} HTTP/1.1\nHost: bench.example:7{more}")))
     };
     assert_eq!(rule("/", ""), Ruling::Stranger);
     for wrong in ["/?token=", "/?token=0123456789abcdef-tokem", "/?token=0123456789abcdef-token1"] {
@@ -212,7 +212,7 @@ fn a_saved_page_is_never_shown() {
     let (root, site) = site();
     let address = format!("/run/{}/report", id(&site, "run"));
     // As much like ours as a stranger can make it.
-    let policy = goodput_document::render::page::policy().replace('\'', "&#39;");
+    let policy = goodput_document::render::page::content_security_policy().replace('\'', "&#39;");
     let page = format!(
         "<!doctype html><meta content=\"{policy}\"><meta http-equiv=\"refresh\" \
          content=\"0;url=http://evil.example/\"><p>saved"
@@ -242,7 +242,7 @@ fn notes_are_kept_for_who_sends_our_form_and_saw_what_there_was() {
     let (root, site) = site();
     let folder = root.path().join("run");
     let path = format!("/run/{}/notes", id(&site, "run"));
-    let mark = Notes::default().mark();
+    let mark = Notes::default().version_mark();
     let key = KEY.replace(' ', "+");
     let body = format!("key={key}&mark={mark}&tags=h200%2C+%3Cb%3E&notes=one%0D%0Atwo");
     for (wrong, status) in [
@@ -273,7 +273,8 @@ fn notes_are_kept_for_who_sends_our_form_and_saw_what_there_was() {
     let late = answer(&site, &form(&path, &body.replace("one", "other")));
     assert!(late.starts_with("HTTP/1.1 409") && late.contains("other\ntwo</textarea>"), "{late}");
     // The saved notes appear next to it, and may be overwritten now that they were seen.
-    let (now, mark_now) = ("<pre id=\"theirs\">one\ntwo\n</pre>", Notes::read(&folder).mark());
+    let (now, mark_now) =
+        ("<pre id=\"theirs\">one\ntwo\n</pre>", Notes::read(&folder).version_mark());
     assert!(late.contains(now) && late.contains(&mark_now), "{late}");
     // Who is refused for another reason has not seen it.
     let long = answer(&site, &form(&path, &body.replace("one", &"x".repeat(70_000))));
@@ -286,7 +287,7 @@ fn notes_come_back_from_their_form_as_they_were_typed() {
     let (root, site) = site();
     let folder = root.path().join("run");
     let path = format!("/run/{}", id(&site, "run"));
-    let head = format!("key={}&mark={}", KEY.replace(' ', "+"), Notes::default().mark());
+    let head = format!("key={}&mark={}", KEY.replace(' ', "+"), Notes::default().version_mark());
     // A tab, and marks for the direction of Arabic.
     let body = format!("{head}&tags=%E2%80%8Fa&notes=a%09b%0D%0A%E2%80%8F%E2%80%ABc%E2%80%AC%26");
     let kept = answer(&site, &form(&format!("{path}/notes"), &body));
@@ -330,21 +331,21 @@ fn a_log_that_grows_is_seen_by_its_last_ten_seconds() {
     let folder = root.path().to_owned();
     let mut log = LogWriter::create(&folder.join("requests.log")).unwrap();
     let mut following = Following::new(&folder, folder.clone()).unwrap();
-    following.look();
-    assert_eq!(following.seen(0.0).ended, 0);
+    following.read_new();
+    assert_eq!(following.seen_requests(0.0).ended, 0);
     // One every half second, for twenty seconds.
     for index in 1..=40 {
         log.append(&record(index, 500 * index));
         if index == 10 {
             log.flush();
-            following.look();
-            let seen = following.seen(0.0);
+            following.read_new();
+            let seen = following.seen_requests(0.0);
             assert_eq!((seen.ended, seen.rate, seen.ttft_p50_ms), (10, 2.0, Some(100.0)));
         }
     }
     log.flush();
-    following.look();
-    let seen = following.seen(0.0);
+    following.read_new();
+    let seen = following.seen_requests(0.0);
     assert_eq!((seen.ended, seen.known, seen.failed), (40, 40, 0));
     // From 10 s to 20 s, both included.
     assert!((seen.rate - 2.1).abs() < 1e-9 && (seen.output_tps - 23.1).abs() < 1e-9, "{seen:?}");
@@ -377,8 +378,8 @@ fn every_page_of_metrics_counts_once() {
     let mut look = |scrapes| {
         log.append(&sample(scrapes));
         log.flush();
-        following.look();
-        following.seen(0.0).server_running
+        following.read_new();
+        following.seen_requests(0.0).server_running
     };
     // Two of the first page and one of the second in one sample: the last of each.
     let all = vec![scrape(0, Some(4.0)), scrape(1, Some(3.0)), scrape(0, Some(5.0))];

@@ -356,7 +356,7 @@ fn whole_answers() {
     let take = |bytes: &[u8]| {
         let mut exchange = Exchange::default();
         let outcome =
-            AnswerReader::new(true, AnswerLimits::default()).whole(bytes, read, &mut exchange);
+            AnswerReader::new(true, AnswerLimits::default()).read_whole(bytes, read, &mut exchange);
         (outcome.map_err(|fault| fault.class), exchange)
     };
     let (outcome, exchange) = take(&sample("llama-server-chat-json"));
@@ -399,7 +399,7 @@ proptest::proptest! {
             (outcome, exchange)
         };
         let mut reads_all = AnswerReader::new(false, AnswerLimits::default());
-        reads_all.state.likeness = EventTemplate::off();
+        reads_all.state.likeness = EventTemplate::disabled();
         proptest::prop_assert_eq!(outcome(AnswerReader::new(false, AnswerLimits::default())), outcome(reads_all));
     }
 }
@@ -407,8 +407,8 @@ proptest::proptest! {
 #[test]
 fn a_web_page_is_reported_by_its_title() {
     let page = b"\n<!DOCTYPE html><html><head><TITLE>502  Bad\nGateway</TITLE></head>...</html>";
-    assert_eq!(excerpt(page), "web page `502 Bad Gateway`");
-    assert_eq!(excerpt(b"<html>Sign in</html>"), "a web page");
-    assert_eq!(excerpt(b"<html><title>never ends"), "a web page");
-    assert_eq!(excerpt(b"no  such\nmodel"), "no such model");
+    assert_eq!(clip_bytes(page), "web page `502 Bad Gateway`");
+    assert_eq!(clip_bytes(b"<html>Sign in</html>"), "a web page");
+    assert_eq!(clip_bytes(b"<html><title>never ends"), "a web page");
+    assert_eq!(clip_bytes(b"no  such\nmodel"), "no such model");
 }

@@ -9,11 +9,11 @@ use super::text::write_text;
 
 /// Whether a dialect has words for this kind.
 pub(super) fn can_express(dialect: ConstraintDialect, kind: ConstraintKind) -> bool {
-    key(dialect, kind).is_some()
+    field_name(dialect, kind).is_some()
 }
 
 /// The field of the body that holds the constraint; `None` where the dialect has none for it.
-pub(super) fn key(dialect: ConstraintDialect, kind: ConstraintKind) -> Option<&'static str> {
+pub(super) fn field_name(dialect: ConstraintDialect, kind: ConstraintKind) -> Option<&'static str> {
     use ConstraintDialect::{Guided, Llamacpp, ResponseFormat, Sglang, StructuredOutputs};
     use ConstraintKind::{Choice, Grammar, Json, Regex};
     Some(match (dialect, kind) {
@@ -32,8 +32,12 @@ pub(super) fn key(dialect: ConstraintDialect, kind: ConstraintKind) -> Option<&'
 }
 
 /// Writes what stands behind the key.
-pub(super) fn write(out: &mut Vec<u8>, dialect: ConstraintDialect, constraint: &Constraint) {
-    match key(dialect, constraint.kind()) {
+pub(super) fn write_constraint(
+    out: &mut Vec<u8>,
+    dialect: ConstraintDialect,
+    constraint: &Constraint,
+) {
+    match field_name(dialect, constraint.kind()) {
         Some("response_format") => {
             out.extend_from_slice(br#"{"json_schema":{"name":"answer","schema":"#);
             write_plain(out, constraint);

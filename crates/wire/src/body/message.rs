@@ -10,14 +10,14 @@ use super::text::write_text;
 /// Bytes that the messages take, about: escapes and raw messages in completions may differ.
 pub(super) fn text_length<'a>(messages: impl Iterator<Item = &'a Message>) -> usize {
     let length = |message: &Message| match message {
-        Message::Plain { parts, .. } => parts.iter().map(|part| 64 + content(part).len()).sum(),
+        Message::Plain { parts, .. } => parts.iter().map(|part| 64 + part_text(part).len()).sum(),
         Message::Raw(json) => json.len(),
     };
     // Most of our prompts have some line ends and quotes; room for them saves a copy.
     messages.map(|message| 64 + length(message)).map(|length| length + length / 32).sum()
 }
 
-fn content(part: &MessagePart) -> &str {
+fn part_text(part: &MessagePart) -> &str {
     match part {
         MessagePart::Text(content) | MessagePart::Image(content) => content,
     }
@@ -105,7 +105,7 @@ impl<'a, I: Iterator<Item = &'a Message> + Clone> Display for PromptText<I> {
             }
             match message {
                 Message::Plain { parts, .. } => PartTexts(parts).fmt(f)?,
-                Message::Raw(json) => raw_text(json).fmt(f)?,
+                Message::Raw(json) => message_text(json).fmt(f)?,
             }
         }
         Ok(())
@@ -113,7 +113,7 @@ impl<'a, I: Iterator<Item = &'a Message> + Clone> Display for PromptText<I> {
 }
 
 /// The text content of a message object.
-fn raw_text(json: &str) -> String {
+fn message_text(json: &str) -> String {
     #[derive(serde::Deserialize)]
     struct ContentObject {
         #[serde(default)]

@@ -21,7 +21,7 @@ impl Write for Escaped<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text.as_bytes();
         loop {
-            let (plain, special) = rest.split_at(plain_length(rest));
+            let (plain, special) = rest.split_at(unescaped_prefix_length(rest));
             self.0.extend_from_slice(plain);
             let Some((byte, after)) = special.split_first() else { return Ok(()) };
             self.escape(*byte);
@@ -50,7 +50,7 @@ fn is_special(byte: u8) -> bool {
 }
 
 /// Bytes up to the first that must be escaped.
-fn plain_length(bytes: &[u8]) -> usize {
+fn unescaped_prefix_length(bytes: &[u8]) -> usize {
     let is_plain = |stride: &&[u8]| !stride.iter().fold(false, |any, byte| any | is_special(*byte));
     let strides: usize = bytes.chunks(STRIDE).take_while(is_plain).map(<[u8]>::len).sum();
     let last = bytes.get(strides..).unwrap_or_default();

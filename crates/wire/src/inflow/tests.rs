@@ -20,14 +20,14 @@ fn pairs(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
 /// An answer that comes in these pieces, each understood before the next, and then the end.
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, may_have_body: bool, limit: usize) -> Came {
     let mut inflow = Inflow::new(limit);
-    inflow.expect(may_have_body);
+    inflow.expect_answer(may_have_body);
     let mut came = Came::default();
     for piece in pieces {
         inflow.push(&mut piece.to_vec());
         take(&mut inflow, &mut came);
     }
     came.is_clean = inflow.is_clean();
-    came.is_over = inflow.is_over() || inflow.end();
+    came.is_over = inflow.is_over() || inflow.end_of_stream();
     came
 }
 
@@ -274,11 +274,11 @@ fn a_connection_is_kept_unless_a_side_says_close() {
 fn any_byte_that_a_header_may_have_passes() {
     let mut bytes = b"HTTP/1.1 200 \xe9\r\ncontent-length: 0\r\nx: a\tb\xe9\xff\r\n\r\n".to_vec();
     let mut inflow = Inflow::new(1 << 10);
-    inflow.expect(true);
+    inflow.expect_answer(true);
     inflow.push(&mut bytes);
     let head = inflow.take_head().unwrap().unwrap();
     assert_eq!(head.headers["x"].as_bytes(), b"a\tb\xe9\xff");
-    assert_eq!((head.reason, inflow.left()), (Some(Bytes::new()), Some(0)));
+    assert_eq!((head.reason, inflow.body_bytes_left()), (Some(Bytes::new()), Some(0)));
 }
 
 #[test]

@@ -16,7 +16,7 @@ type Span = (u32, u32);
 
 impl FoldedText {
     /// The bytes of the original that these stand for.
-    pub(super) fn range(&self, of: &Range<usize>) -> Option<Range<usize>> {
+    pub(super) fn original_range(&self, of: &Range<usize>) -> Option<Range<usize>> {
         let last = of.end.checked_sub(1)?;
         let (from, to) = (self.spans.get(of.start)?.0, self.spans.get(last)?.1);
         Some(from as usize..to as usize)
@@ -34,7 +34,7 @@ impl FoldedText {
 
 /// Decodes escapes, and drops case, white space and what cannot be seen. The two alphabets of base64
 /// become one.
-pub(super) fn fold(text: &str) -> FoldedText {
+pub(super) fn fold_text(text: &str) -> FoldedText {
     let mut folded = FoldedText::with_room(text.len());
     for (at, char) in text.char_indices() {
         // Longer than any text that is kept: what is beyond stands for its last byte.
@@ -48,31 +48,31 @@ pub(super) fn fold(text: &str) -> FoldedText {
         if memchr::memchr3(b'\\', b'%', b'&', &folded.bytes).is_none() {
             break;
         }
-        let decoded = decode(&folded);
+        let decoded = decode_escapes(&folded);
         let is_done = decoded.bytes.len() == folded.bytes.len();
         folded = decoded;
         if is_done {
             break;
         }
     }
-    plain(&folded)
+    drop_invisible(&folded)
 }
 
 /// The same bytes for a text of plain characters alone; none for any other.
-pub(super) fn plain_ascii(text: &str) -> Option<Vec<u8>> {
+pub(super) fn fold_plain_ascii(text: &str) -> Option<Vec<u8>> {
     let is_plain = text.is_ascii() && memchr::memchr3(b'\\', b'%', b'&', text.as_bytes()).is_none();
-    is_plain.then(|| text.bytes().filter(u8::is_ascii_graphic).map(letter).collect())
+    is_plain.then(|| text.bytes().filter(u8::is_ascii_graphic).map(fold_letter).collect())
 }
 
 /// Takes one layer of escapes off. Whatever is decoded becomes shorter.
-fn decode(text: &FoldedText) -> FoldedText {
+fn decode_escapes(text: &FoldedText) -> FoldedText {
     let mut out = FoldedText::with_room(text.bytes.len());
     let mut at = 0;
     while let Some(rest) = text.bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let escape = match rest[0] {
-            b'\\' => backslash(rest),
-            b'%' => pair(rest.get(1..3)).map(|byte| (Decoded::Byte(byte), 3)),
-            b'&' => entity(rest),
+            b'\\' => decode_backslash(rest),
+            b'%' => parse_hex_byte(rest.get(1..3)).map(|byte| (Decoded::Byte(byte), 3)),
+            b'&' => decode_entity(rest),
             _ => None,
         };
         let (decoded, length) = escape.unwrap_or((Decoded::Byte(rest[0]), 1));
@@ -97,14 +97,14 @@ enum Decoded {
 }
 
 /// `\/`, `\n`, `\x73`, `\u0073`, `\u{73}`, `\U00000073`.
-fn backslash(rest: &[u8]) -> Option<(Decoded, usize)> {
-    let unit = |from: usize, digits: usize| number(rest.get(from..from + digits)?, 16);
+fn decode_backslash(rest: &[u8]) -> Option<(Decoded, usize)> {
+    let unit = |from: usize, digits: usize| parse_number(rest.get(from..from + digits)?, 16);
     match rest.get(1)? {
         b'n' | b'r' | b't' | b'b' | b'f' | b'v' | b'0' => Some((Decoded::Byte(b' '), 2)),
-        b'x' => pair(rest.get(2..4)).map(|byte| (Decoded::Byte(byte), 4)),
+        b'x' => parse_hex_byte(rest.get(2..4)).map(|byte| (Decoded::Byte(byte), 4)),
         b'u' if rest.get(2) == Some(&b'{') => {
             let length = rest.iter().take(12).position(|byte| *byte == b'}')?;
-            let char = char::from_u32(number(rest.get(3..length)?, 16)?)?;
+            let char = char::from_u32(parse_number(rest.get(3..length)?, 16)?)?;
             Some((Decoded::Char(char), length + 1))
         }
         // Half of a pair stands for a character of no secret.
@@ -116,7 +116,7 @@ fn backslash(rest: &[u8]) -> Option<(Decoded, usize)> {
 }
 
 /// `&#47;`, `&#x2f;`, `&sol;`. A number may stand without its end, as browsers read it.
-fn entity(rest: &[u8]) -> Option<(Decoded, usize)> {
+fn decode_entity(rest: &[u8]) -> Option<(Decoded, usize)> {
     if rest.get(1) == Some(&b'#') {
         let (from, radix) = match rest.get(2)? {
             b'x' | b'X' => (3, 16),
@@ -124,7 +124,7 @@ fn entity(rest: &[u8]) -> Option<(Decoded, usize)> {
         };
         let digits = rest.get(from..)?.iter().take(9);
         let length = digits.take_while(|byte| char::from(**byte).is_digit(radix)).count();
-        let char = char::from_u32(number(rest.get(from..from + length)?, radix)?)?;
+        let char = char::from_u32(parse_number(rest.get(from..from + length)?, radix)?)?;
         let end = from + length + usize::from(rest.get(from + length) == Some(&b';'));
         return Some((Decoded::Char(char), end));
     }
@@ -179,11 +179,11 @@ const NAMED: [(&str, char); 40] = [
 ];
 
 /// Two digits as a byte.
-fn pair(digits: Option<&[u8]>) -> Option<u8> {
-    u8::try_from(number(digits?, 16)?).ok()
+fn parse_hex_byte(digits: Option<&[u8]>) -> Option<u8> {
+    u8::try_from(parse_number(digits?, 16)?).ok()
 }
 
-fn number(digits: &[u8], radix: u32) -> Option<u32> {
+fn parse_number(digits: &[u8], radix: u32) -> Option<u32> {
     if digits.is_empty() {
         return None;
     }
@@ -193,18 +193,18 @@ fn number(digits: &[u8], radix: u32) -> Option<u32> {
 }
 
 /// Without case, white space and what cannot be seen.
-fn plain(text: &FoldedText) -> FoldedText {
+fn drop_invisible(text: &FoldedText) -> FoldedText {
     let mut out = FoldedText::with_room(text.bytes.len());
     let mut at = 0;
     while let (Some(byte), Some(span)) = (text.bytes.get(at), text.spans.get(at)) {
         if byte.is_ascii() {
             if byte.is_ascii_graphic() {
-                out.push(letter(*byte), *span);
+                out.push(fold_letter(*byte), *span);
             }
             at += 1;
             continue;
         }
-        let length = unseen(&text.bytes[at..]).unwrap_or(0);
+        let length = invisible_length(&text.bytes[at..]).unwrap_or(0);
         if length == 0 {
             out.push(*byte, *span);
         }
@@ -214,7 +214,7 @@ fn plain(text: &FoldedText) -> FoldedText {
 }
 
 /// The byte as it is compared.
-fn letter(byte: u8) -> u8 {
+fn fold_letter(byte: u8) -> u8 {
     match byte {
         b'-' => b'+',
         b'_' => b'/',
@@ -223,7 +223,7 @@ fn letter(byte: u8) -> u8 {
 }
 
 /// The length of a character that separates without being seen, or is a blank.
-fn unseen(bytes: &[u8]) -> Option<usize> {
+fn invisible_length(bytes: &[u8]) -> Option<usize> {
     let length = match bytes.first()? {
         0xC2..=0xDF => 2,
         0xE0..=0xEF => 3,
@@ -242,7 +242,7 @@ fn unseen(bytes: &[u8]) -> Option<usize> {
 
 /// What these bytes become in base64 with this many others (0 to 2) before them in their group: the
 /// characters that no other byte has a part in, as they are compared.
-pub(super) fn base64(bytes: &[u8], before: usize) -> Vec<u8> {
+pub(super) fn encode_base64(bytes: &[u8], before: usize) -> Vec<u8> {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut held, mut bits) = (0u32, 0);
     let mut out = Vec::with_capacity(bytes.len() * 4 / 3 + 3);
@@ -250,7 +250,7 @@ pub(super) fn base64(bytes: &[u8], before: usize) -> Vec<u8> {
         (held, bits) = (held << 8 | u32::from(byte), bits + 8);
         while bits >= 6 {
             bits -= 6;
-            out.push(letter(ALPHABET[(held >> bits) as usize & 63]));
+            out.push(fold_letter(ALPHABET[(held >> bits) as usize & 63]));
         }
         held &= (1 << bits) - 1;
     }

@@ -118,13 +118,13 @@ fn a_secret_that_is_escaped_itself_is_found_as_it_stands_and_as_it_means() {
 
 #[test]
 fn pages_are_scrubbed_line_by_line() {
-    remember([KEY.to_owned(), "x".to_owned()]);
+    remember_secrets([KEY.to_owned(), "x".to_owned()]);
     let page = format!("a 1\nb{{k=\"{KEY}\"}} 2\nc 3");
-    assert_eq!(scrub_lines(page), "a 1\nb{k=\"[redacted]\"} 2\nc 3");
-    assert_eq!(scrub_lines("a 1\nb 2\n".to_owned()), "a 1\nb 2\n");
+    assert_eq!(scrub_secret_lines(page), "a 1\nb{k=\"[redacted]\"} 2\nc 3");
+    assert_eq!(scrub_secret_lines("a 1\nb 2\n".to_owned()), "a 1\nb 2\n");
     let (class, stage) = (goodput_model::ErrorClass::BadHttp, goodput_model::FailureStage::Headers);
     let failure = Failure { class, stage, message: format!("{KEY}{}", "y".repeat(300)) };
-    assert_eq!(harmless(failure).message.chars().count(), MESSAGE_LIMIT);
+    assert_eq!(scrub_failure(failure).message.chars().count(), MESSAGE_LIMIT);
 }
 
 proptest::proptest! {

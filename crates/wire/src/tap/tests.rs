@@ -14,7 +14,7 @@ fn headers(kind: &'static str) -> HeaderMap {
 
 fn passing(status: u16, kind: &'static str) -> AnswerTap {
     let mut passing = AnswerTap::new(true, false);
-    passing.head(PassedHead { status, headers: &headers(kind), read: read(1) });
+    passing.take_head(PassedHead { status, headers: &headers(kind), read: read(1) });
     passing
 }
 
@@ -32,9 +32,9 @@ const WHOLE: &[u8] =
 #[test]
 fn a_stream_is_stamped_by_its_reads() {
     let mut passing = passing(200, "text/event-stream; charset=utf-8");
-    passing.take(TOKEN, read(5));
-    passing.take(TOKEN, read(9));
-    passing.take(FINISH, read(11));
+    passing.take_bytes(TOKEN, read(5));
+    passing.take_bytes(TOKEN, read(9));
+    passing.take_bytes(FINISH, read(11));
     assert!(passing.is_done());
     let exchange = passing.end(read(12));
     assert_eq!(exchange.failure, None);
@@ -50,8 +50,8 @@ fn a_stream_is_stamped_by_its_reads() {
 fn an_answer_in_one_piece_is_read_at_its_end() {
     let mut whole = passing(200, "application/json");
     let (first, second) = WHOLE.split_at(20);
-    whole.take(first, read(3));
-    whole.take(second, read(4));
+    whole.take_bytes(first, read(3));
+    whole.take_bytes(second, read(4));
     let exchange = whole.end(read(4));
     assert_eq!(exchange.failure, None);
     assert_eq!(exchange.output_tokens.map(|count| count.n), Some(3));
@@ -62,15 +62,15 @@ fn an_answer_in_one_piece_is_read_at_its_end() {
 fn text_is_kept_when_asked_for_and_up_to_a_limit() {
     let mut passing = AnswerTap::new(true, true);
     let headers = headers("text/event-stream");
-    passing.head(PassedHead { status: 200, headers: &headers, read: read(1) });
+    passing.take_head(PassedHead { status: 200, headers: &headers, read: read(1) });
     let long = format!(
         "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{}\"}}}}]}}\n\n",
         "é".repeat(300_001)
     );
     for at in 2..5 {
-        passing.take(long.as_bytes(), read(at));
+        passing.take_bytes(long.as_bytes(), read(at));
     }
-    passing.take(FINISH, read(6));
+    passing.take_bytes(FINISH, read(6));
     let exchange = passing.end(read(7));
     assert_eq!(exchange.failure, None);
     let text = exchange.text.unwrap();
@@ -83,9 +83,9 @@ fn chunks_beyond_the_limit_are_counted() {
     let mut passing = passing(200, "text/event-stream");
     let many = BOUNDS.chunks + 100;
     for at in 0..many {
-        passing.take(TOKEN, read(at as u64 + 2));
+        passing.take_bytes(TOKEN, read(at as u64 + 2));
     }
-    passing.take(FINISH, read(1 << 40));
+    passing.take_bytes(FINISH, read(1 << 40));
     let exchange = passing.end(read(1 << 40));
     assert_eq!(exchange.chunks.len(), BOUNDS.chunks);
     assert_eq!(exchange.output_tokens.map(|count| count.n as usize), Some(many));
@@ -110,7 +110,7 @@ fn what_is_wrong_with_an_answer_is_a_class_in_our_words() {
     ];
     for (status, kind, body, expected) in cases {
         let mut passing = passing(status, kind);
-        passing.take(body, read(2));
+        passing.take_bytes(body, read(2));
         let exchange = passing.end(read(4));
         assert_eq!(class(&exchange), Some(expected), "{kind}");
         assert!(!exchange.failure.unwrap().message.contains("secret"), "{expected:?}");
@@ -122,27 +122,27 @@ fn a_compressed_answer_is_not_judged() {
     let mut headers = headers("text/event-stream");
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     let mut passing = AnswerTap::new(true, false);
-    passing.head(PassedHead { status: 200, headers: &headers, read: read(1) });
-    passing.take(b"\x1f\x8b", read(2));
+    passing.take_head(PassedHead { status: 200, headers: &headers, read: read(1) });
+    passing.take_bytes(b"\x1f\x8b", read(2));
     let exchange = passing.end(read(3));
     assert_eq!(class(&exchange), Some(ErrorClass::BadHttp));
-    assert!(is_unjudged(&exchange));
+    assert!(is_unread_success(&exchange));
     // A fault of the framing has the same class, and so has an answer that is too long as a whole.
     for fault in [ErrorClass::BadHttp, ErrorClass::EventTooLarge, ErrorClass::Cut] {
         let failure =
             Failure { class: fault, stage: exchange.stamps.stage(), message: "other".to_owned() };
-        assert!(!is_unjudged(&Exchange { failure: Some(failure), ..exchange.clone() }));
+        assert!(!is_unread_success(&Exchange { failure: Some(failure), ..exchange.clone() }));
     }
-    assert!(!is_unjudged(&Exchange { status: Some(502), ..exchange.clone() }));
-    assert!(!is_unjudged(&Exchange { failure: None, ..exchange }));
+    assert!(!is_unread_success(&Exchange { status: Some(502), ..exchange.clone() }));
+    assert!(!is_unread_success(&Exchange { failure: None, ..exchange }));
 }
 
 #[test]
 fn other_paths_have_stamps_and_a_status() {
     let mut passing = AnswerTap::new(false, true);
     let headers = headers("application/json");
-    passing.head(PassedHead { status: 200, headers: &headers, read: read(1) });
-    passing.take(b"{\"broken", read(2));
+    passing.take_head(PassedHead { status: 200, headers: &headers, read: read(1) });
+    passing.take_bytes(b"{\"broken", read(2));
     let exchange = passing.end(read(3));
     assert_eq!((exchange.failure, exchange.status), (None, Some(200)));
     assert_eq!(
@@ -160,12 +160,12 @@ fn a_break_after_done_loses_nothing_and_one_before_does() {
         message: "gone".to_owned(),
     };
     let mut whole = passing(200, "text/event-stream");
-    whole.take(TOKEN, read(2));
-    whole.take(FINISH, read(3));
-    assert_eq!(whole.broken(gone(), Nanos(4)).failure, None);
+    whole.take_bytes(TOKEN, read(2));
+    whole.take_bytes(FINISH, read(3));
+    assert_eq!(whole.break_off(gone(), Nanos(4)).failure, None);
     let mut half = passing(200, "text/event-stream");
-    half.take(TOKEN, read(2));
-    let exchange = half.broken(gone(), Nanos(4));
+    half.take_bytes(TOKEN, read(2));
+    let exchange = half.break_off(gone(), Nanos(4));
     assert_eq!(class(&exchange), Some(ErrorClass::Cut));
     assert_eq!((exchange.chunks.len(), exchange.stamps.ended), (1, Nanos(4)));
 }
@@ -181,9 +181,9 @@ fn what_a_broken_stream_had_said_is_counted() {
     let mut long = passing(200, "text/event-stream");
     let many = BOUNDS.chunks + 100;
     for at in 0..many {
-        long.take(TOKEN, read(at as u64 + 2));
+        long.take_bytes(TOKEN, read(at as u64 + 2));
     }
-    let exchange = long.broken(gone(), Nanos(1 << 40));
+    let exchange = long.break_off(gone(), Nanos(1 << 40));
     assert_eq!(counted(&exchange), Some((many as u32, TokenSource::Events)));
     assert_eq!((class(&exchange), exchange.stamps.done), (Some(ErrorClass::Cut), None));
     // Usage on every chunk: the last that came holds.
@@ -193,43 +193,43 @@ fn what_a_broken_stream_had_said_is_counted() {
             "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"a\"}}}}],\"usage\":\
              {{\"prompt_tokens\":9,\"completion_tokens\":{tokens}}}}}\n\n"
         );
-        running.take(event.as_bytes(), read(tokens));
+        running.take_bytes(event.as_bytes(), read(tokens));
     }
-    let exchange = running.broken(gone(), Nanos(8));
+    let exchange = running.break_off(gone(), Nanos(8));
     assert_eq!(counted(&exchange), Some((5, TokenSource::Usage)));
     assert_eq!(exchange.input_tokens.map(|count| count.n), Some(9));
     // Nothing said is nothing counted.
-    let silent = passing(200, "text/event-stream").broken(gone(), Nanos(2));
+    let silent = passing(200, "text/event-stream").break_off(gone(), Nanos(2));
     assert_eq!((silent.output_tokens, silent.input_tokens), (None, None));
 }
 
 #[test]
 fn where_no_more_may_be_held_tokens_are_counted_and_what_is_long_is_not_judged() {
     let mut stream = passing(200, "text/event-stream");
-    stream.take(TOKEN, read(2));
-    assert!(stream.held() >= size_of::<Chunk>());
-    stream.hold_no_more();
-    stream.take(TOKEN, read(3));
-    stream.take(TOKEN, read(4));
-    stream.take(FINISH, read(5));
+    stream.take_bytes(TOKEN, read(2));
+    assert!(stream.held_bytes() >= size_of::<Chunk>());
+    stream.stop_buffering();
+    stream.take_bytes(TOKEN, read(3));
+    stream.take_bytes(TOKEN, read(4));
+    stream.take_bytes(FINISH, read(5));
     let exchange = stream.end(read(6));
     assert_eq!((exchange.chunks.len(), exchange.failure), (1, None));
     assert_eq!(exchange.output_tokens.map(|count| count.n), Some(3));
     assert_eq!(exchange.stamps.last_token, Some(Nanos(4)));
 
     let mut endless = passing(200, "text/event-stream");
-    endless.take(&vec![b'x'; 20_000], read(2));
-    assert!(endless.held() >= 20_000);
-    endless.hold_no_more();
-    endless.take(b"x", read(3));
-    assert_eq!(endless.held(), 0);
+    endless.take_bytes(&vec![b'x'; 20_000], read(2));
+    assert!(endless.held_bytes() >= 20_000);
+    endless.stop_buffering();
+    endless.take_bytes(b"x", read(3));
+    assert_eq!(endless.held_bytes(), 0);
     assert_eq!(class(&endless.end(read(4))), Some(ErrorClass::EventTooLarge));
 
     let mut whole = passing(200, "application/json");
-    whole.take(WHOLE, read(2));
-    assert!(whole.held() >= WHOLE.len());
-    whole.hold_no_more();
-    assert_eq!(whole.held(), 0);
+    whole.take_bytes(WHOLE, read(2));
+    assert!(whole.held_bytes() >= WHOLE.len());
+    whole.stop_buffering();
+    assert_eq!(whole.held_bytes(), 0);
     assert_eq!(class(&whole.end(read(4))), Some(ErrorClass::EventTooLarge));
 }
 
@@ -237,9 +237,9 @@ fn where_no_more_may_be_held_tokens_are_counted_and_what_is_long_is_not_judged()
 fn an_answer_whose_reader_failed_is_no_success() {
     let mut passing = passing(200, "text/event-stream");
     passing.exchange_mut().stamps.dispatched = Nanos(1);
-    passing.take(TOKEN, read(2));
+    passing.take_bytes(TOKEN, read(2));
     passing.give_up();
-    passing.take(FINISH, read(3));
+    passing.take_bytes(FINISH, read(3));
     let exchange = passing.end(read(4));
     assert_eq!(class(&exchange), Some(ErrorClass::BadEvent));
     assert_eq!((exchange.stamps.dispatched, exchange.status), (Nanos(1), Some(200)));
@@ -249,7 +249,7 @@ fn an_answer_whose_reader_failed_is_no_success() {
 fn in_pieces<'a>(kind: &'static str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Exchange {
     let mut passing = passing(200, kind);
     for piece in pieces {
-        passing.take(piece, read(2));
+        passing.take_bytes(piece, read(2));
     }
     passing.end(read(2))
 }

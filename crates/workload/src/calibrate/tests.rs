@@ -37,7 +37,7 @@ fn run(
 
 /// The true costs as digits.
 fn truth(cost: impl Fn(&str) -> u32) -> String {
-    Lexicon::units().iter().map(|unit| char::from_digit(cost(unit), 10).unwrap()).collect()
+    Lexicon::unit_texts().iter().map(|unit| char::from_digit(cost(unit), 10).unwrap()).collect()
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn all_ones_take_fourteen_questions_whatever_the_template() {
         let found = run(20, |_| 1, overhead).unwrap();
         assert_eq!(found.costs, Lexicon::estimated_costs());
         assert_eq!((found.overhead, found.calls), (overhead, 14));
-        assert_eq!(found.resolved, Lexicon::units().len());
+        assert_eq!(found.resolved, Lexicon::unit_texts().len());
     }
 }
 
@@ -77,8 +77,8 @@ fn a_small_vocabulary_takes_about_a_question_for_each_unit() {
     // The carrier costs one here, as the definition has it.
     let found = found.unwrap();
     assert_eq!(found.costs, truth(cost));
-    assert_eq!(found.resolved, Lexicon::units().len());
-    assert!(found.calls < Lexicon::units().len() + 14, "{}", found.calls);
+    assert_eq!(found.resolved, Lexicon::unit_texts().len());
+    assert!(found.calls < Lexicon::unit_texts().len() + 14, "{}", found.calls);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn what_the_budget_does_not_reach_is_unusable_but_never_wrong() {
     let cost = |unit: &str| if unit.trim().len() <= 3 { 1 } else { 2 };
     let found = run(300, cost, 0).unwrap();
     assert!(found.calls <= 300);
-    assert!(found.resolved < Lexicon::units().len());
+    assert!(found.resolved < Lexicon::unit_texts().len());
     let truth = truth(cost);
     let wrong = found.costs.chars().zip(truth.chars()).filter(|(a, b)| *a != '0' && a != b);
     assert_eq!(wrong.count(), 0);

@@ -7,11 +7,11 @@ fn plan(kind: &str, text: Option<&str>) -> StructuredPlan {
 }
 
 fn checker(kind: &str, text: Option<&str>) -> Checker {
-    Checker::new(&build(&plan(kind, text)).unwrap()).unwrap()
+    Checker::new(&build_constraint(&plan(kind, text)).unwrap()).unwrap()
 }
 
 fn refused(kind: &str, text: &str) -> String {
-    let error = build(&plan(kind, Some(text))).unwrap_err();
+    let error = build_constraint(&plan(kind, Some(text))).unwrap_err();
     assert!(!error.hint.is_empty());
     error.to_string()
 }
@@ -19,7 +19,7 @@ fn refused(kind: &str, text: &str) -> String {
 #[test]
 fn built_in_constraints_are_what_they_say() {
     for kind in ConstraintKind::ALL {
-        assert_eq!(build(&plan(kind.name(), None)).unwrap().kind(), kind);
+        assert_eq!(build_constraint(&plan(kind.name(), None)).unwrap().kind(), kind);
     }
     let ticket = |priority: &str, end: &str| {
         format!(
@@ -58,7 +58,7 @@ fn expressions_match_the_whole_answer() {
 
 #[test]
 fn choices_are_lines() {
-    let built = build(&plan("choice", Some(" yes\r\nno \n\n"))).unwrap();
+    let built = build_constraint(&plan("choice", Some(" yes\r\nno \n\n"))).unwrap();
     assert_eq!(*built, Constraint::Choice(vec!["yes".to_owned(), "no".to_owned()]));
 }
 
@@ -87,7 +87,7 @@ fn a_schema_that_refers_to_itself_ends() {
     assert_eq!(list.check(r#"{"value": 1, "next": {"value": 2}}"#), Some(true));
     assert_eq!(list.check(r#"{"value": 1, "next": {}}"#), Some(false));
     for endless in [r##"{"$ref": "#"}"##, r##"{"allOf": [{"$ref": "#"}]}"##] {
-        if let Ok(built) = build(&plan("json", Some(endless))) {
+        if let Ok(built) = build_constraint(&plan("json", Some(endless))) {
             let _ = Checker::new(&built).unwrap().check("{}");
         }
     }
@@ -101,7 +101,7 @@ proptest! {
         for kind in ConstraintKind::ALL {
             let built_in = checker(kind.name(), None).check(&answer);
             prop_assert_eq!(built_in.is_none(), kind == ConstraintKind::Grammar);
-            if let Ok(own) = build(&plan(kind.name(), Some(&text))) {
+            if let Ok(own) = build_constraint(&plan(kind.name(), Some(&text))) {
                 let _ = Checker::new(&own).unwrap().check(&answer);
             }
         }

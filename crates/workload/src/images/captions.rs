@@ -27,12 +27,12 @@ impl Captions {
     /// All lists of a folder. An image that is listed twice keeps its first caption.
     pub(super) fn read(folder: &Path) -> Result<Self, WorkloadError> {
         let mut captions = Self::default();
-        for path in lists(folder) {
+        for path in caption_files(folder) {
             let ending = path.extension().and_then(|ending| ending.to_str());
             match ending {
-                Some("json") => captions.coco(&path)?,
-                Some("jsonl") => captions.lines(&path, json_line)?,
-                _ => captions.lines(&path, csv_line)?,
+                Some("json") => captions.read_coco(&path)?,
+                Some("jsonl") => captions.read_lines(&path, parse_json_line)?,
+                _ => captions.read_lines(&path, parse_csv_line)?,
             }
         }
         Ok(captions)
@@ -55,16 +55,16 @@ impl Captions {
         if !caption_file.is_file() {
             return Ok(None);
         }
-        let text = text(&caption_file)?;
+        let text = read_text(&caption_file)?;
         Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(Arc::from))
     }
 
-    fn add(&mut self, file: String, caption: &str) {
+    fn add_caption(&mut self, file: String, caption: &str) {
         self.0.entry(file).or_insert_with(|| caption.trim().into());
     }
 
-    fn coco(&mut self, path: &Path) -> Result<(), WorkloadError> {
-        let list: Value = serde_json::from_str(&text(path)?)
+    fn read_coco(&mut self, path: &Path) -> Result<(), WorkloadError> {
+        let list: Value = serde_json::from_str(&read_text(path)?)
             .map_err(|error| image_error(format!("{}: {error}", path.display()), HINT))?;
         let entries = |field: &str| {
             let missing = || image_error(format!("{}: no array `{field}`", path.display()), HINT);
@@ -79,19 +79,19 @@ impl Captions {
         for annotation in entries("annotations")? {
             let id = annotation["image_id"].to_string();
             if let (Some(name), Some(caption)) = (names.get(&id), annotation["caption"].as_str()) {
-                self.add((*name).to_owned(), caption);
+                self.add_caption((*name).to_owned(), caption);
             }
         }
         Ok(())
     }
 
-    fn lines(&mut self, path: &Path, parse: Parse) -> Result<(), WorkloadError> {
-        for (index, line) in text(path)?.lines().enumerate() {
+    fn read_lines(&mut self, path: &Path, parse: Parse) -> Result<(), WorkloadError> {
+        for (index, line) in read_text(path)?.lines().enumerate() {
             if line.trim().is_empty() {
                 continue;
             }
             match parse(line) {
-                Some((file, caption)) => self.add(file, &caption),
+                Some((file, caption)) => self.add_caption(file, &caption),
                 // A first line may name the columns.
                 None if index == 0 && path.extension().is_some_and(|ending| ending == "csv") => {}
                 None => {
@@ -106,7 +106,7 @@ impl Captions {
 
 type Parse = fn(&str) -> Option<(String, String)>;
 
-fn json_line(line: &str) -> Option<(String, String)> {
+fn parse_json_line(line: &str) -> Option<(String, String)> {
     let line: Value = serde_json::from_str(line).ok()?;
     let field = |names: &[&str]| names.iter().find_map(|name| line[*name].as_str());
     let file = field(&["file", "file_name", "image"])?;
@@ -114,7 +114,7 @@ fn json_line(line: &str) -> Option<(String, String)> {
 }
 
 /// `FILE,CAPTION`, of which the caption may be quoted.
-pub(super) fn csv_line(line: &str) -> Option<(String, String)> {
+pub(super) fn parse_csv_line(line: &str) -> Option<(String, String)> {
     let (file, caption) = line.split_once(',')?;
     let file = file.trim().trim_matches('"');
     let caption = caption.trim();
@@ -124,7 +124,7 @@ pub(super) fn csv_line(line: &str) -> Option<(String, String)> {
 }
 
 /// Files with captions, in the order in which they count.
-fn lists(folder: &Path) -> Vec<PathBuf> {
+fn caption_files(folder: &Path) -> Vec<PathBuf> {
     let own = ["captions.json", "captions.jsonl", "captions.csv"].map(|name| folder.join(name));
     let mut found: Vec<PathBuf> = own.into_iter().filter(|path| path.is_file()).collect();
     let annotations = fs::read_dir(folder.join("annotations")).into_iter().flatten().flatten();
@@ -142,7 +142,7 @@ fn lists(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn text(path: &Path) -> Result<String, WorkloadError> {
+fn read_text(path: &Path) -> Result<String, WorkloadError> {
     let failed = |why: String| image_error(format!("{}: {why}", path.display()), HINT);
     let bytes = goodput_files::read(path, MAX_BYTES).map_err(|error| failed(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| {

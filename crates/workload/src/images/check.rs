@@ -5,15 +5,15 @@ const TRUNCATED: &str = "truncated: its end is missing";
 const EMPTY: &str = "damaged: its size is zero pixels";
 
 /// The kind of an image as in `image/png`, by its content, or what is wrong with it.
-pub(super) fn kind(bytes: &[u8]) -> Result<&'static str, String> {
+pub(super) fn image_kind(bytes: &[u8]) -> Result<&'static str, String> {
     let (kind, outcome) = if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
-        ("png", png(bytes))
+        ("png", png_size(bytes))
     } else if bytes.starts_with(&[0xff, 0xd8, 0xff]) {
-        ("jpeg", jpeg(bytes))
+        ("jpeg", jpeg_size(bytes))
     } else if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
-        ("gif", gif(bytes))
+        ("gif", gif_size(bytes))
     } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-        ("webp", webp(bytes))
+        ("webp", webp_size(bytes))
     } else {
         return Err(NOT_AN_IMAGE.to_owned());
     };
@@ -24,21 +24,21 @@ pub(super) fn kind(bytes: &[u8]) -> Result<&'static str, String> {
 /// Width and height; `None` where the bytes end too early.
 type Size = Option<(u32, u32)>;
 
-fn big(bytes: &[u8], at: usize) -> Option<u32> {
+fn read_u32_be(bytes: &[u8], at: usize) -> Option<u32> {
     let four = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_be_bytes(four.try_into().ok()?))
 }
 
-fn pair(bytes: &[u8], at: usize) -> Option<[u8; 2]> {
+fn read_two_bytes(bytes: &[u8], at: usize) -> Option<[u8; 2]> {
     bytes.get(at..at.checked_add(2)?)?.try_into().ok()
 }
 
 /// A chain of chunks (length, name, data, checksum) from IHDR to IEND.
-fn png(bytes: &[u8]) -> Size {
-    let size = (big(bytes, 16)?, big(bytes, 20)?);
+fn png_size(bytes: &[u8]) -> Size {
+    let size = (read_u32_be(bytes, 16)?, read_u32_be(bytes, 20)?);
     let mut at = 8usize;
     loop {
-        let length = big(bytes, at)? as usize;
+        let length = read_u32_be(bytes, at)? as usize;
         let name = bytes.get(at + 4..at + 8)?;
         let next = at.checked_add(12)?.checked_add(length)?;
         bytes.get(..next)?;
@@ -52,11 +52,11 @@ fn png(bytes: &[u8]) -> Size {
 }
 
 /// Segments up to the frame's size and the beginning of the scan; after that, an end marker.
-fn jpeg(bytes: &[u8]) -> Size {
+fn jpeg_size(bytes: &[u8]) -> Size {
     let mut size = (0, 0);
     let mut at = 2usize;
     loop {
-        let [start, marker] = pair(bytes, at)?;
+        let [start, marker] = read_two_bytes(bytes, at)?;
         if start != 0xff {
             return Some((0, 0));
         }
@@ -69,14 +69,14 @@ fn jpeg(bytes: &[u8]) -> Size {
             at += 2;
             continue;
         }
-        let length = usize::from(u16::from_be_bytes(pair(bytes, at + 2)?));
+        let length = usize::from(u16::from_be_bytes(read_two_bytes(bytes, at + 2)?));
         if length < 2 || marker == 0xd9 {
             return Some((0, 0));
         }
         let is_frame = matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc);
         if is_frame {
-            let height = u16::from_be_bytes(pair(bytes, at + 5)?);
-            let width = u16::from_be_bytes(pair(bytes, at + 7)?);
+            let height = u16::from_be_bytes(read_two_bytes(bytes, at + 5)?);
+            let width = u16::from_be_bytes(read_two_bytes(bytes, at + 7)?);
             size = (width.into(), height.into());
         }
         at += 2 + length;
@@ -87,16 +87,16 @@ fn jpeg(bytes: &[u8]) -> Size {
     }
 }
 
-fn gif(bytes: &[u8]) -> Size {
-    let width = u16::from_le_bytes(pair(bytes, 6)?);
-    let height = u16::from_le_bytes(pair(bytes, 8)?);
+fn gif_size(bytes: &[u8]) -> Size {
+    let width = u16::from_le_bytes(read_two_bytes(bytes, 6)?);
+    let height = u16::from_le_bytes(read_two_bytes(bytes, 8)?);
     // Some writers fill up with zeros.
     let last = bytes.iter().rev().find(|&&byte| byte != 0);
     (bytes.len() > 13 && last == Some(&0x3b)).then_some((width.into(), height.into()))
 }
 
 /// A container that says its length, and a first chunk that says the size.
-fn webp(bytes: &[u8]) -> Size {
+fn webp_size(bytes: &[u8]) -> Size {
     let length = u32::from_le_bytes(bytes.get(4..8)?.try_into().ok()?) as usize;
     bytes.get(..length.checked_add(8)?)?;
     let three = |at: usize| {
@@ -111,7 +111,8 @@ fn webp(bytes: &[u8]) -> Size {
             Some(((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1))
         }
         b"VP8 " => {
-            let side = |at| Some(u32::from(u16::from_le_bytes(pair(bytes, at)?)) & 0x3fff);
+            let side =
+                |at| Some(u32::from(u16::from_le_bytes(read_two_bytes(bytes, at)?)) & 0x3fff);
             (bytes.get(23..26)? == [0x9d, 0x01, 0x2a]).then_some(())?;
             Some((side(26)?, side(28)?))
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use goodput_dataset::{DatasetError, matching_files, pictures};
 
 use super::captions::Captions;
-use super::{Image, Images, MAX_BYTES, check, image_error, url};
+use super::{Image, Images, MAX_BYTES, check, data_url, image_error};
 use crate::WorkloadError;
 
 /// Endings of names in a folder that are taken for images.
@@ -66,7 +66,7 @@ impl ImagePool {
             match whole(&path) {
                 Ok((kind, bytes)) => {
                     let caption = captions.find(folder, &path)?;
-                    self.keep(Image { url: url(kind, &bytes), caption });
+                    self.keep(Image { url: data_url(kind, &bytes), caption });
                 }
                 Err(reason) if self.skip_invalid => self.skip(reason),
                 Err(reason) => {
@@ -87,7 +87,7 @@ impl ImagePool {
             let image = found.and_then(|picture| {
                 let kind = kind(&picture.bytes)?;
                 let caption = picture.text.as_deref().map(Into::into);
-                Ok(Image { url: url(kind, &picture.bytes), caption })
+                Ok(Image { url: data_url(kind, &picture.bytes), caption })
             });
             match image {
                 Ok(image) => self.keep(image),
@@ -123,7 +123,7 @@ fn kind(bytes: &[u8]) -> Result<&'static str, String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(format!("its picture is larger than {} MiB", MAX_BYTES >> 20));
     }
-    check::kind(bytes).map_err(|reason| format!("its picture is {reason}"))
+    check::image_kind(bytes).map_err(|reason| format!("its picture is {reason}"))
 }
 
 /// Files below a folder that are called images or tables. Links to folders are not followed, so that
@@ -160,6 +160,6 @@ fn whole(path: &Path) -> Result<(&'static str, Vec<u8>), String> {
         io::ErrorKind::InvalidInput => "not a plain file".to_owned(),
         kind => format!("unreadable: {kind}"),
     })?;
-    let kind = check::kind(&bytes)?;
+    let kind = check::image_kind(&bytes)?;
     Ok((kind, bytes))
 }

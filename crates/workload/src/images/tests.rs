@@ -19,8 +19,8 @@ fn hash(bytes: &[u8]) -> String {
 
 #[test]
 fn the_same_plan_gives_the_same_bytes_everywhere() {
-    let png = pool(&plan(ImageFormat::Png, 20, 10), 42, false).unwrap();
-    let jpeg = pool(&plan(ImageFormat::Jpeg, 20, 10), 42, false).unwrap();
+    let png = load_image_pool(&plan(ImageFormat::Png, 20, 10), 42, false).unwrap();
+    let jpeg = load_image_pool(&plan(ImageFormat::Jpeg, 20, 10), 42, false).unwrap();
     assert!(png.images[1].url.starts_with("data:image/png;base64,iVBORw0KGgo"));
     assert!(jpeg.images[1].url.starts_with("data:image/jpeg;base64,/9j/"));
     assert_eq!(
@@ -35,23 +35,23 @@ fn the_same_plan_gives_the_same_bytes_everywhere() {
 
 #[test]
 fn images_differ_by_seed_and_number() {
-    let one = pool(&plan(ImageFormat::Png, 8, 8), 1, false).unwrap();
-    let other = pool(&plan(ImageFormat::Png, 8, 8), 2, false).unwrap();
+    let one = load_image_pool(&plan(ImageFormat::Png, 8, 8), 1, false).unwrap();
+    let other = load_image_pool(&plan(ImageFormat::Png, 8, 8), 2, false).unwrap();
     assert_eq!(one.images.len(), 3);
     assert_ne!(one.images[0], one.images[1]);
     assert_ne!(one.images[0], other.images[0]);
-    assert_eq!(one, pool(&plan(ImageFormat::Png, 8, 8), 1, false).unwrap());
+    assert_eq!(one, load_image_pool(&plan(ImageFormat::Png, 8, 8), 1, false).unwrap());
 }
 
 #[test]
 fn pixels_survive_and_cannot_be_compressed() {
-    let image = &pool(&plan(ImageFormat::Png, 200, 100), 7, false).unwrap().images[0];
+    let image = &load_image_pool(&plan(ImageFormat::Png, 200, 100), 7, false).unwrap().images[0];
     let bytes = bytes(image);
     let mut reader = png::Decoder::new(io::Cursor::new(&bytes)).read_info().unwrap();
     let mut decoded = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut decoded).unwrap();
     assert_eq!((info.width, info.height, info.color_type), (200, 100, png::ColorType::Rgb));
-    assert_eq!(decoded, pixels(200, 100, &mut RandomStream::new(7, Domain::Images, 0)));
+    assert_eq!(decoded, noise_pixels(200, 100, &mut RandomStream::new(7, Domain::Images, 0)));
     // Even the hardest compression leaves nine tenths: 192 values of noise are 7.6 of 8 bits.
     let mut small = Vec::new();
     let mut encoder = png::Encoder::new(&mut small, 200, 100);
@@ -60,7 +60,7 @@ fn pixels_survive_and_cannot_be_compressed() {
     encoder.write_header().unwrap().write_image_data(&decoded).unwrap();
     assert!(small.len() * 10 >= decoded.len() * 9, "{} of {}", small.len(), decoded.len());
     // As quality and halved colors leave it, noise keeps more than a bit of each of 8.
-    let jpeg = &pool(&plan(ImageFormat::Jpeg, 200, 100), 7, false).unwrap().images[0];
+    let jpeg = &load_image_pool(&plan(ImageFormat::Jpeg, 200, 100), 7, false).unwrap().images[0];
     let share = self::bytes(jpeg).len() as f64 / decoded.len() as f64;
     assert!(share > 0.2, "{share}");
 }
@@ -68,11 +68,11 @@ fn pixels_survive_and_cannot_be_compressed() {
 #[test]
 fn sizes_out_of_range_are_refused() {
     for (width, height) in [(0, 10), (10, 0), (65_536, 1), (60_000, 60_000), (u32::MAX, u32::MAX)] {
-        let error = pool(&plan(ImageFormat::Png, width, height), 1, false).unwrap_err();
+        let error = load_image_pool(&plan(ImageFormat::Png, width, height), 1, false).unwrap_err();
         assert!(error.to_string().contains(&format!("{width} x {height} pixels")));
     }
     let none = ImagesPlan { pool: 0, ..plan(ImageFormat::Png, 1, 1) };
-    assert!(pool(&none, 1, false).unwrap_err().to_string().contains("`pool` is 0"));
+    assert!(load_image_pool(&none, 1, false).unwrap_err().to_string().contains("`pool` is 0"));
 }
 
 fn whole_gif() -> Vec<u8> {
@@ -98,7 +98,7 @@ fn whole_webp(name: [u8; 4]) -> Vec<u8> {
 }
 
 fn all_kinds() -> Vec<(&'static str, Vec<u8>)> {
-    let one = |format| bytes(&pool(&plan(format, 9, 5), 1, false).unwrap().images[0]);
+    let one = |format| bytes(&load_image_pool(&plan(format, 9, 5), 1, false).unwrap().images[0]);
     vec![
         ("png", one(ImageFormat::Png)),
         ("jpeg", one(ImageFormat::Jpeg)),
@@ -112,20 +112,20 @@ fn all_kinds() -> Vec<(&'static str, Vec<u8>)> {
 #[test]
 fn whole_images_are_told_from_parts() {
     for (kind, bytes) in all_kinds() {
-        assert_eq!(check::kind(&bytes), Ok(kind));
+        assert_eq!(check::image_kind(&bytes), Ok(kind));
         for length in 0..bytes.len() {
-            assert!(check::kind(&bytes[..length]).is_err(), "{kind} cut at {length}");
+            assert!(check::image_kind(&bytes[..length]).is_err(), "{kind} cut at {length}");
         }
-        let half = check::kind(&bytes[..bytes.len() - 1]).unwrap_err();
+        let half = check::image_kind(&bytes[..bytes.len() - 1]).unwrap_err();
         assert!(half.starts_with("truncated"), "{kind}: {half}");
     }
-    assert!(check::kind(b"<html>").unwrap_err().starts_with("not an image"));
+    assert!(check::image_kind(b"<html>").unwrap_err().starts_with("not an image"));
     let mut flat = all_kinds().swap_remove(0).1;
     flat[16..20].fill(0);
-    assert!(check::kind(&flat).unwrap_err().contains("zero pixels"));
+    assert!(check::image_kind(&flat).unwrap_err().contains("zero pixels"));
     let mut flat = all_kinds().swap_remove(2).1;
     flat[8] = 0;
-    assert!(check::kind(&flat).unwrap_err().contains("zero pixels"));
+    assert!(check::image_kind(&flat).unwrap_err().contains("zero pixels"));
 }
 
 proptest! {
@@ -134,11 +134,11 @@ proptest! {
         let mut bytes = all_kinds().swap_remove(which).1;
         let place = place % bytes.len();
         bytes[place] = byte;
-        let _ = check::kind(&bytes);
+        let _ = check::image_kind(&bytes);
         bytes.truncate(12);
         bytes.extend(&random);
-        let _ = check::kind(&bytes);
-        let _ = check::kind(&random);
+        let _ = check::image_kind(&bytes);
+        let _ = check::image_kind(&random);
     }
 }
 
@@ -173,14 +173,14 @@ fn a_folder_is_taken_in_the_order_of_its_names() {
     ];
     let (_kept, mut plan) = folder(files);
     plan.pool = 10;
-    let images = pool(&plan, 1, false).unwrap();
+    let images = load_image_pool(&plan, 1, false).unwrap();
     let kinds: Vec<&str> = images.images.iter().map(|i| i.url.split(';').next().unwrap()).collect();
     // By content, whatever the name says.
     assert_eq!(kinds, ["data:image/jpeg", "data:image/gif", "data:image/gif", "data:image/gif"]);
     assert_eq!(bytes(&images.images[0]), jpeg);
     assert_eq!(captions(&images), [Some("A dog."), None, None, None]);
     plan.pool = 1;
-    assert_eq!(pool(&plan, 1, false).unwrap().images.len(), 1);
+    assert_eq!(load_image_pool(&plan, 1, false).unwrap().images.len(), 1);
 }
 
 #[test]
@@ -203,10 +203,10 @@ fn captions_come_from_lists() {
         let files = [("a.gif", gif.as_slice()), (second, &gif), (name, list), outlines];
         let used = if name.starts_with("annotations") { &files[..] } else { &files[..3] };
         let (_kept, plan) = folder(used);
-        let images = pool(&plan, 1, false).unwrap();
+        let images = load_image_pool(&plan, 1, false).unwrap();
         assert_eq!(captions(&images), [Some("First."), Some("Other.")], "{name}");
     }
-    let quoted = captions::csv_line(r#"a.png,"He said ""no"", twice""#);
+    let quoted = captions::parse_csv_line(r#"a.png,"He said ""no"", twice""#);
     assert_eq!(quoted, Some(("a.png".to_owned(), "He said \"no\", twice".to_owned())));
 }
 
@@ -215,7 +215,7 @@ fn wrong_lists_are_refused_by_line() {
     let gif = whole_gif();
     let error = |name: &str, list: &[u8]| {
         let (kept, plan) = folder(&[("a.gif", &gif), (name, list)]);
-        let error = pool(&plan, 1, true).unwrap_err();
+        let error = load_image_pool(&plan, 1, true).unwrap_err();
         assert!(error.hint.contains("file_name"));
         let place = kept.path().join(name).display().to_string();
         error.to_string().strip_prefix(&place).unwrap().to_owned()
@@ -243,10 +243,10 @@ fn broken_images_are_refused_or_counted() {
     // A hole takes no room on the disk.
     fs::File::create(&large).unwrap().set_len(MAX_BYTES + 1).unwrap();
     plan.pool = 10;
-    let error = pool(&plan, 1, false).unwrap_err().to_string();
+    let error = load_image_pool(&plan, 1, false).unwrap_err().to_string();
     let first = kept.path().join("a.gif");
     assert_eq!(error, format!("{}: truncated: its end is missing", first.display()));
-    let images = pool(&plan, 1, true).unwrap();
+    let images = load_image_pool(&plan, 1, true).unwrap();
     assert_eq!(images.images.len(), 1);
     let skipped: Vec<(&str, u64)> = images.skipped.iter().map(|(k, v)| (k.as_str(), *v)).collect();
     assert_eq!(
@@ -262,11 +262,21 @@ fn broken_images_are_refused_or_counted() {
 #[test]
 fn a_folder_without_images_is_refused() {
     let (_kept, plan) = folder(&[("a.png", b"no")]);
-    assert!(pool(&plan, 1, true).unwrap_err().to_string().contains("no image in it (1 left out)"));
+    assert!(
+        load_image_pool(&plan, 1, true)
+            .unwrap_err()
+            .to_string()
+            .contains("no image in it (1 left out)")
+    );
     let (kept, plan) = folder(&[]);
-    assert!(pool(&plan, 1, false).unwrap_err().to_string().contains("no image in it (0 left out)"));
+    assert!(
+        load_image_pool(&plan, 1, false)
+            .unwrap_err()
+            .to_string()
+            .contains("no image in it (0 left out)")
+    );
     drop(kept);
-    assert!(pool(&plan, 1, false).unwrap_err().to_string().contains("No such file"));
+    assert!(load_image_pool(&plan, 1, false).unwrap_err().to_string().contains("No such file"));
 }
 
 /// A table in Parquet: a grey and a red picture of one pixel, each with its caption, and one that is
@@ -298,23 +308,23 @@ fn pictures_of_tables_come_with_their_captions() {
     let path = |name: &str| Some(kept.path().join(name).display().to_string());
     plan.pool = 3;
     let both = [Some("A grey dot"), Some("A red dot")];
-    let images = pool(&plan, 1, false).unwrap();
+    let images = load_image_pool(&plan, 1, false).unwrap();
     assert_eq!(captions(&images), [None, both[0], both[1]]);
     assert!(images.images[1].url.starts_with("data:image/png;base64,"));
     assert_ne!(images.images[1].url, images.images[2].url);
     // The third row of a table is not a whole picture.
     plan.pool = 10;
     plan.folder = path("a.parquet");
-    let error = pool(&plan, 1, false).unwrap_err();
+    let error = load_image_pool(&plan, 1, false).unwrap_err();
     let expected = "a.parquet, row 3: its picture is truncated: its end is missing";
     assert!(error.message.ends_with(expected), "{}", error.message);
     assert!(error.hint.contains("--skip-invalid"), "{}", error.hint);
-    let images = pool(&plan, 1, true).unwrap();
+    let images = load_image_pool(&plan, 1, true).unwrap();
     assert_eq!((captions(&images), images.skipped.values().sum()), (both.to_vec(), 1));
     plan.folder = path("?.parquet");
-    let images = pool(&plan, 1, true).unwrap();
+    let images = load_image_pool(&plan, 1, true).unwrap();
     assert_eq!((captions(&images), images.skipped.values().sum()), ([both, both].concat(), 2));
     plan.folder = path("none-*.parquet");
-    let error = pool(&plan, 1, true).unwrap_err();
+    let error = load_image_pool(&plan, 1, true).unwrap_err();
     assert!(error.message.contains("no file has such a name"), "{}", error.message);
 }

@@ -39,8 +39,8 @@ fn an_entry_is_sent_as_it_is() {
     only.fields.clone_from(&fields);
     only.input_tokens = Some(6);
     only.output_tokens = Some(33);
-    let labelled = DatasetEntry { class: Some("science".to_owned()), ..entry(vec![only]) };
-    let workload = load(data(DatasetPlan::default()), vec![labelled], 1);
+    let labeled = DatasetEntry { class: Some("science".to_owned()), ..entry(vec![only]) };
+    let workload = load(data(DatasetPlan::default()), vec![labeled], 1);
     let request = first(&workload, 0);
     assert_eq!(whole(&request), "Why is the sky blue?");
     assert_eq!(request.fields.as_ref(), fields);
@@ -55,10 +55,10 @@ fn requests_of_entries_are_counted_without_making_them() {
     let class = data(DatasetPlan { turns: Some(3), ..DatasetPlan::default() });
     let workload = load(class, vec![talk(1), talk(2), talk(7)], 9);
     for number in 0..9 {
-        let made = workload.session(number).map(|session| session.requests());
-        assert_eq!(workload.requests(number), made, "session {number}");
+        let made = workload.session(number).map(|session| session.request_count());
+        assert_eq!(workload.request_count(number), made, "session {number}");
     }
-    let counted: Vec<_> = (0..4).map(|number| workload.requests(number)).collect();
+    let counted: Vec<_> = (0..4).map(|number| workload.request_count(number)).collect();
     let mut sorted = counted[..3].to_vec();
     sorted.sort_unstable();
     assert_eq!((sorted, counted[3]), (vec![Some(1), Some(2), Some(3)], counted[0]));
@@ -123,7 +123,7 @@ fn entries_beyond_the_file_begin_again_with_fresh_nonces_and_a_note() {
         assert_eq!(first(&workload, index as u64).planned.input_tokens, 1 + 10);
     }
     assert_eq!(
-        workload.repeats(5),
+        workload.repeat_notes(5),
         ["sharegpt: 2 entries for 5 requests: repeated 2.5 times with fresh nonces"]
     );
 }
@@ -207,7 +207,7 @@ fn images_stand_behind_the_text_and_walk_through_the_pool() {
 
 #[test]
 fn frozen_sessions_come_back_as_they_were_and_end() {
-    let origin = build(preset("agent").unwrap());
+    let origin = build(find_preset("agent").unwrap());
     let sessions: Vec<(Option<Nanos>, Session)> =
         (0..3).map(|n| (Some(Nanos::from_millis(n * 100)), origin.session(n).unwrap())).collect();
     let source = SourcePlan::Frozen { file: "w.jsonl".to_owned(), sha256: None };
@@ -215,7 +215,7 @@ fn frozen_sessions_come_back_as_they_were_and_end() {
     let setting = Setting { time_scale: 0.5, ..Setting::new(8) };
     let workload =
         Workload::build(&plan, &setting, vec![Material::Frozen(sessions.clone())]).unwrap();
-    assert_eq!(workload.sessions(), Some(3));
+    assert_eq!(workload.session_count(), Some(3));
     for number in 0..3 {
         let mut expected = origin.session(number).unwrap();
         for step in &mut expected.steps {
@@ -234,7 +234,7 @@ fn lengths_that_the_file_lacks_can_be_counted() {
     let entries = vec![entry(vec![turn("one two three", Some("four five")), second])];
     let class = data(DatasetPlan::default());
     let mut material = Material::Entries(Loaded { entries, ..Loaded::default() });
-    material.measure(&class, &|text| text.split(' ').count() as u32);
+    material.count_lengths(&class, &|text| text.split(' ').count() as u32);
     let setting = Setting::new(1);
     let workload = Workload::build(&WorkloadPlan::new(class), &setting, vec![material]).unwrap();
     // Three words and two in answer; five said before three more.

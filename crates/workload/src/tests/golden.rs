@@ -10,7 +10,7 @@ use super::*;
 fn shapes() -> Vec<(String, WorkloadPlan)> {
     let mut plans: Vec<(String, WorkloadPlan)> = PRESETS
         .iter()
-        .map(|name| ((*name).to_owned(), WorkloadPlan::new(preset(name).unwrap())))
+        .map(|name| ((*name).to_owned(), WorkloadPlan::new(find_preset(name).unwrap())))
         .collect();
     let shared = [
         ("system", None),
@@ -21,11 +21,11 @@ fn shapes() -> Vec<(String, WorkloadPlan)> {
     ];
     for (name, shared) in shared {
         let mut class = with_prefix(0, 64, shared);
-        class.source = preset("chat").unwrap().source;
+        class.source = find_preset("chat").unwrap().source;
         plans.push((name.to_owned(), WorkloadPlan::new(class)));
     }
-    let mut mix = WorkloadPlan::new(ClassPlan { share: 0.7, ..preset("chat").unwrap() });
-    mix.classes.push(ClassPlan { share: 0.3, ..preset("agent").unwrap() });
+    let mut mix = WorkloadPlan::new(ClassPlan { share: 0.7, ..find_preset("chat").unwrap() });
+    mix.classes.push(ClassPlan { share: 0.3, ..find_preset("agent").unwrap() });
     plans.push(("mix".to_owned(), mix));
     plans
 }

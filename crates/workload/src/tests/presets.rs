@@ -32,7 +32,7 @@ use goodput_model::Clip;
 fn lengths_have_the_moments_of_the_clipped_log_normal() {
     let n = 40_000u64;
     for name in PRESETS {
-        let SourcePlan::Synthetic { input, output } = preset(name).unwrap().source else {
+        let SourcePlan::Synthetic { input, output } = find_preset(name).unwrap().source else {
             panic!("{name}")
         };
         let drawn: Vec<(u32, u32)> = (0..n)
@@ -65,7 +65,7 @@ fn lengths_have_the_moments_of_the_clipped_log_normal() {
 
 #[test]
 fn a_session_has_the_lengths_of_its_stream_and_they_are_pinned() {
-    let workload = build(preset("chat").unwrap());
+    let workload = build(find_preset("chat").unwrap());
     let lengths: Vec<(u32, u32)> = (0..6)
         .map(|number| {
             let planned = first(&workload, number).planned;
@@ -73,7 +73,9 @@ fn a_session_has_the_lengths_of_its_stream_and_they_are_pinned() {
         })
         .collect();
     assert_eq!(lengths, GOLDEN_CHAT);
-    let SourcePlan::Synthetic { input, output } = preset("chat").unwrap().source else { panic!() };
+    let SourcePlan::Synthetic { input, output } = find_preset("chat").unwrap().source else {
+        panic!()
+    };
     for (number, lengths) in (0..).zip(lengths) {
         let mut stream = RandomStream::new(42, Domain::Lengths, number);
         assert_eq!((input.draw(&mut stream), output.draw(&mut stream)), lengths);
@@ -85,7 +87,7 @@ const GOLDEN_CHAT: [(u32, u32); 6] =
 #[test]
 fn prompts_have_exactly_their_tokens() {
     for name in ["chat", "code_generation", "summarization"] {
-        let workload = build(preset(name).unwrap());
+        let workload = build(find_preset(name).unwrap());
         for number in 0..20 {
             let request = first(&workload, number);
             assert_eq!(count(&whole(&request)), request.planned.input_tokens);
@@ -114,10 +116,10 @@ fn pairs_are_drawn_together() {
 #[test]
 fn every_preset_describes_itself() {
     for name in PRESETS {
-        let line = describe(&WorkloadPlan::new(preset(name).unwrap()));
+        let line = describe_workload(&WorkloadPlan::new(find_preset(name).unwrap()));
         assert!(line.starts_with(&format!("{name}: input lognormal:")), "{line}");
     }
-    assert!(preset("chatt").is_none());
-    let line = describe(&WorkloadPlan::new(preset("agent").unwrap()));
+    assert!(find_preset("chatt").is_none());
+    let line = describe_workload(&WorkloadPlan::new(find_preset("agent").unwrap()));
     assert!(line.contains("uniform:1:6 tool calls per turn with 1 in parallel"), "{line}");
 }

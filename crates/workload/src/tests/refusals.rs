@@ -37,13 +37,13 @@ fn numbers_out_of_range_are_named() {
 
 #[test]
 fn sessions_need_turns_and_generated_text() {
-    let mut class = preset("agent").unwrap();
+    let mut class = find_preset("agent").unwrap();
     class.session.as_mut().unwrap().turns = LengthDistribution::Fixed(0);
     assert!(message(class).contains("turns: `0` can be below one"));
-    let mut class = preset("agent").unwrap();
+    let mut class = find_preset("agent").unwrap();
     class.source = SourcePlan::Dataset(DatasetPlan::default());
     assert!(message(class).contains("a session plan needs generated text"));
-    let mut class = preset("agent").unwrap();
+    let mut class = find_preset("agent").unwrap();
     class.session.as_mut().unwrap().tools.as_mut().unwrap().fan_out = 5_000;
     assert!(message(class).contains("a fan-out of 5000"));
 }
@@ -59,7 +59,7 @@ fn traces_stand_alone() {
         sha256: None,
         log: LogPlan::default(),
     });
-    let mut plan = WorkloadPlan::new(preset("chat").unwrap());
+    let mut plan = WorkloadPlan::new(find_preset("chat").unwrap());
     plan.classes.push(ClassPlan { name: "trace".to_owned(), source, ..fixed(1, 1) });
     let error = refused(&plan);
     assert!(error.to_string().starts_with("class `trace`: a trace or a frozen workload"));
@@ -73,7 +73,7 @@ fn traces_stand_alone() {
 
 #[test]
 fn shares_and_constraints_are_checked() {
-    let mut plan = WorkloadPlan::new(preset("chat").unwrap());
+    let mut plan = WorkloadPlan::new(find_preset("chat").unwrap());
     plan.classes.push(ClassPlan { share: f64::NAN, ..fixed(9, 9) });
     assert!(refused(&plan).to_string().contains("has share NaN"));
     let structured = |share, kind: &str| {

@@ -79,7 +79,7 @@ fn a_hit_rate_is_met_by_whole_blocks() {
     for (share, template) in [(0.7, 0), (0.7, 11), (0.25, 5), (0.9, 30)] {
         let plan = SharedPlan::HitRate { share, groups: 1 };
         let mut class = with_prefix(0, 0, Some(plan));
-        class.source = preset("chat").unwrap().source;
+        class.source = find_preset("chat").unwrap().source;
         let workload = build_with_template(class, template);
         let requests: Vec<Request> = (0..400).map(|n| first(&workload, n)).collect();
         let longest = requests.iter().max_by_key(|r| r.planned.cached_tokens).unwrap();
@@ -126,7 +126,7 @@ fn tiling_goes_round_its_contexts_in_order() {
 #[test]
 fn repeated_prompts_are_one_of_a_few() {
     let mut class = with_prefix(0, 0, Some(SharedPlan::Repeat { prompts: 5 }));
-    class.source = preset("chat").unwrap().source;
+    class.source = find_preset("chat").unwrap().source;
     let workload = build(class);
     for number in 0..5 {
         let [a, b] = [first(&workload, number), first(&workload, number + 5)];
@@ -149,7 +149,7 @@ fn a_prefix_longer_than_the_prompt_makes_it_longer_and_the_plan_says_so() {
 
 #[test]
 fn mixes_keep_names_models_and_shares() {
-    let mut plan = WorkloadPlan::new(ClassPlan { share: 3.0, ..preset("chat").unwrap() });
+    let mut plan = WorkloadPlan::new(ClassPlan { share: 3.0, ..find_preset("chat").unwrap() });
     let lora = ClassPlan { model: Some("adapter".to_owned()), ..fixed(40, 4) };
     plan.classes.push(lora);
     let workload = Workload::new(&plan, &Setting::new(9)).unwrap();
@@ -160,7 +160,11 @@ fn mixes_keep_names_models_and_shares() {
         let is_lora = request.planned.class.as_ref() == "fixed";
         assert_eq!(request.model.as_deref(), is_lora.then_some("adapter"));
     }
-    assert!(describe(&plan).starts_with("75% chat: input"), "{}", describe(&plan));
+    assert!(
+        describe_workload(&plan).starts_with("75% chat: input"),
+        "{}",
+        describe_workload(&plan)
+    );
 }
 
 #[test]

@@ -62,14 +62,14 @@ fn conversations_of_a_file_are_counted_with_the_plans_tokenizer() {
     let expected = [(3, Some(2), Some(0)), (6, Some(1), Some(0))];
     assert_eq!(plans(&session), expected);
     let note = "fixed: 1 entries for 4 requests: repeated 4 times with fresh nonces";
-    assert_eq!(workload.repeats(4), [note]);
+    assert_eq!(workload.repeat_notes(4), [note]);
 }
 
 #[test]
 fn a_frozen_workload_is_the_one_that_was_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("frozen.jsonl");
-    let origin = build(preset("agent").unwrap());
+    let origin = build(find_preset("agent").unwrap());
     let mut writer = FrozenWriter::create(&path, FrozenHeader::new("agent", 42)).unwrap();
     for number in 0..5 {
         writer.write(None, &origin.session(number).unwrap()).unwrap();
@@ -106,7 +106,7 @@ fn the_vocabulary_is_one_token_a_unit_in_the_usual_vocabularies() {
         let found = calibrate(&mut |text| tokenizer.count(text), 20).unwrap();
         assert_eq!(found.costs, Lexicon::estimated_costs(), "{name}");
         assert_eq!((found.overhead, found.calls), (0, 14), "{name}");
-        let workload = build(preset("chat").unwrap());
+        let workload = build(find_preset("chat").unwrap());
         for number in 0..10 {
             let request = first(&workload, number);
             assert_eq!(tokenizer.count(&whole(&request)), Ok(request.planned.input_tokens));

@@ -66,7 +66,7 @@ fn an_agent_calls_its_tools_between_question_and_answer() {
     let shape: Vec<(u64, usize)> =
         session.steps.iter().map(|s| (s.after.0 / 1_000_000, s.requests.len())).collect();
     assert_eq!(shape, [(0, 1), (700, 3), (700, 3), (5_000, 1), (700, 3), (700, 3)]);
-    assert_eq!(session.requests(), 14);
+    assert_eq!(session.request_count(), 14);
     let step = &session.steps[1];
     let roles: Vec<_> = step.requests.iter().map(|r| role(&r.messages[0])).collect();
     assert_eq!(roles, [Some(Role::Tool), Some(Role::User), Some(Role::User)]);
@@ -90,7 +90,7 @@ fn without_lengths_of_their_own_later_turns_take_the_prompts() {
 
 #[test]
 fn turns_and_pauses_are_drawn_for_each_session() {
-    let workload = build(preset("multi_turn").unwrap());
+    let workload = build(find_preset("multi_turn").unwrap());
     let turns: std::collections::BTreeSet<usize> =
         (0..200).map(|n| workload.session(n).unwrap().steps.len()).collect();
     assert_eq!(turns.into_iter().collect::<Vec<_>>(), [2, 3, 4, 5, 6, 7, 8]);
@@ -116,13 +116,13 @@ fn requests_are_counted_without_making_them() {
     let endless = SessionPlan { turns: LengthDistribution::Fixed(1_000_000), ..plan() };
     let endless = ClassPlan { session: Some(endless), ..fixed(1, 1) };
     for (class, sessions) in
-        [(agents, 200), (preset("multi_turn").unwrap(), 200), (fixed(9, 9), 5), (endless, 1)]
+        [(agents, 200), (find_preset("multi_turn").unwrap(), 200), (fixed(9, 9), 5), (endless, 1)]
     {
         let workload = build(class);
         for number in 0..sessions {
-            let made = workload.session(number).unwrap().requests();
-            assert_eq!(workload.requests(number), Some(made), "session {number}");
-            assert_eq!(workload.turn(number), number);
+            let made = workload.session(number).unwrap().request_count();
+            assert_eq!(workload.request_count(number), Some(made), "session {number}");
+            assert_eq!(workload.deal_turn(number), number);
         }
     }
 }

@@ -114,7 +114,7 @@ fn timestamps_keep_every_row_at_its_instant() {
     let entries = vec![linked(0, 50, "a"), linked(100, 40, "b"), linked(900, 120, "a")];
     let setting = Setting { time_scale: 0.5, ..Setting::new(1) };
     let workload = load(entries, setting, 0);
-    assert_eq!(workload.sessions(), Some(3));
+    assert_eq!(workload.session_count(), Some(3));
     let arrivals: Vec<_> = (0..4).map(|n| workload.arrival(n)).collect();
     let ms = |ms| Some(Nanos::from_millis(ms));
     assert_eq!(arrivals, [ms(0), ms(50), ms(450), None]);
@@ -122,9 +122,9 @@ fn timestamps_keep_every_row_at_its_instant() {
     assert_eq!((last.input_tokens, last.trace_at), (120, ms(450)));
     assert_eq!((last.session, last.turn), (Some(0), 1));
     // Rows of one session are sent by one client.
-    let turns = [0, 1, 2].map(|number| workload.turn(number));
-    assert_eq!((turns, workload.requests(2)), ([0, 1, 0], Some(1)));
-    assert_eq!((workload.session(3), workload.requests(3)), (None, None));
+    let turns = [0, 1, 2].map(|number| workload.deal_turn(number));
+    assert_eq!((turns, workload.request_count(2)), ([0, 1, 0], Some(1)));
+    assert_eq!((workload.session(3), workload.request_count(3)), (None, None));
 }
 
 /// Whatever the number of rows in a session: every third row begins one here.
@@ -134,7 +134,7 @@ fn sessions_of_a_trace_are_dealt_out_evenly() {
     let mut entries: Vec<_> = (0..9).map(|at| linked(at * 10, 50, &name(at))).collect();
     entries.push(row(90, 50, &[]));
     let workload = load(entries, Setting::new(1), 0);
-    let turns: Vec<u64> = (0..10).map(|number| workload.turn(number)).collect();
+    let turns: Vec<u64> = (0..10).map(|number| workload.deal_turn(number)).collect();
     assert_eq!(turns, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]);
 }
 
@@ -148,7 +148,7 @@ fn think_times_follow_the_answer_before() {
         vec![linked(0, 50, "a"), linked(100, 40, "b"), second, linked(2_000, 200, "a"), fourth];
     let setting = Setting { keep: Keep::ThinkTimes, time_scale: 2.0, ..Setting::new(1) };
     let workload = load(entries, setting, 0);
-    assert_eq!(workload.sessions(), Some(2));
+    assert_eq!(workload.session_count(), Some(2));
     assert_eq!(workload.arrival(1), Some(Nanos::from_millis(200)));
     let session = workload.session(0).unwrap();
     // The gap of 900; the gap of 1,100 without the 300 that the answer took; what the row says.
@@ -161,8 +161,8 @@ fn think_times_follow_the_answer_before() {
     assert_eq!(inputs, [50, 120, 200, 300]);
     let turns: Vec<u32> = session.steps.iter().map(|s| s.requests[0].planned.turn).collect();
     assert_eq!(turns, [0, 1, 2, 3]);
-    assert_eq!([0, 1].map(|number| workload.requests(number)), [Some(4), Some(1)]);
-    assert_eq!([0, 1].map(|number| workload.turn(number)), [0, 1]);
+    assert_eq!([0, 1].map(|number| workload.request_count(number)), [Some(4), Some(1)]);
+    assert_eq!([0, 1].map(|number| workload.deal_turn(number)), [0, 1]);
 }
 
 #[test]

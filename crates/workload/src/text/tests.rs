@@ -9,7 +9,7 @@ use crate::nonce::Nonces;
 pub(crate) fn count(text: &str, costs: &str) -> u32 {
     let costs: Vec<u32> = costs.chars().map(|digit| digit.to_digit(10).unwrap()).collect();
     let table: std::collections::HashMap<&str, u32> =
-        Lexicon::units().iter().copied().zip(costs).filter(|(_, cost)| *cost > 0).collect();
+        Lexicon::unit_texts().iter().copied().zip(costs).filter(|(_, cost)| *cost > 0).collect();
     let mut total = 0;
     let mut rest = text;
     while !rest.is_empty() {
@@ -34,7 +34,7 @@ fn mixed_costs() -> String {
         8 => '0',
         _ => '4',
     };
-    Lexicon::units().iter().map(cost).collect()
+    Lexicon::unit_texts().iter().map(cost).collect()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn text_has_exactly_the_tokens_that_were_asked_for() {
         for tokens in (0..200).chain([1_000, 4_097]) {
             for begin in [Begin::Message, Begin::Continued] {
                 for nonce in [None, Some(0x0123_4567_89ab_cdef)] {
-                    let text = lexicon.write(tokens, begin, nonce, &mut stream(tokens.into()));
+                    let text = lexicon.write_text(tokens, begin, nonce, &mut stream(tokens.into()));
                     assert_eq!(count(&text, &costs), tokens, "{text}");
                     assert!(!text.contains('\n'));
                     let starts_bare = text.starts_with(|c: char| c.is_uppercase());
@@ -57,9 +57,9 @@ fn text_has_exactly_the_tokens_that_were_asked_for() {
 
 #[test]
 fn marks_stand_behind_words_only() {
-    let lexicon = Lexicon::estimate();
+    let lexicon = Lexicon::with_unit_costs();
     for index in 0..50 {
-        let text = lexicon.text(500, &mut stream(index));
+        let text = lexicon.generate_text(500, &mut stream(index));
         for pair in ["..", ",,", ".,", ",."] {
             assert!(!text.contains(pair), "{text}");
         }
@@ -69,7 +69,7 @@ fn marks_stand_behind_words_only() {
 
 #[test]
 fn text_is_neither_one_word_nor_one_pattern() {
-    let text = Lexicon::estimate().text(20_000, &mut stream(0));
+    let text = Lexicon::with_unit_costs().generate_text(20_000, &mut stream(0));
     let words: HashSet<&str> = text.split([' ', '.', ',']).collect();
     assert!(words.len() > 600, "{} words", words.len());
     let lengths: HashSet<usize> = text.split(". ").map(|s| s.split(' ').count()).collect();
@@ -78,10 +78,10 @@ fn text_is_neither_one_word_nor_one_pattern() {
 
 #[test]
 fn golden_text_pins_words_and_order() {
-    let lexicon = Lexicon::estimate();
-    assert_eq!(lexicon.text(24, &mut stream(1)), GOLDEN_TEXT);
+    let lexicon = Lexicon::with_unit_costs();
+    assert_eq!(lexicon.generate_text(24, &mut stream(1)), GOLDEN_TEXT);
     let nonce = Nonces::new(9).value(1, 0);
-    let text = lexicon.write(16, Begin::Message, Some(nonce), &mut stream(1));
+    let text = lexicon.write_text(16, Begin::Message, Some(nonce), &mut stream(1));
     assert_eq!(text, GOLDEN_NONCE);
 }
 const GOLDEN_TEXT: &str = "Our present silver only held no process against your site. Each fact for \
@@ -93,10 +93,10 @@ const GOLDEN_NONCE: &str =
 fn a_longer_beginning_begins_with_a_shorter_one() {
     for costs in [Lexicon::estimated_costs(), mixed_costs()] {
         let lexicon = Lexicon::from_costs(&costs).unwrap();
-        let (long, tokens) = lexicon.beginning(5_000, &mut stream(3));
+        let (long, tokens) = lexicon.text_beginning(5_000, &mut stream(3));
         assert_eq!(count(&long, &costs), tokens);
         for wanted in [0, 1, 16, 777, 4_999] {
-            let (short, tokens) = lexicon.beginning(wanted, &mut stream(3));
+            let (short, tokens) = lexicon.text_beginning(wanted, &mut stream(3));
             assert_eq!(count(&short, &costs), tokens);
             assert!((wanted..wanted + 9).contains(&tokens));
             assert!(long.starts_with(&short));
@@ -106,11 +106,11 @@ fn a_longer_beginning_begins_with_a_shorter_one() {
 
 #[test]
 fn no_two_prompts_share_their_first_block() {
-    let lexicon = Lexicon::estimate();
+    let lexicon = Lexicon::with_unit_costs();
     let nonces = Nonces::new(1);
     // Sixteen tokens: an opener, the nonce, a mark and some words.
     let heads: HashSet<String> = (0..20_000)
-        .map(|n| lexicon.write(16, Begin::Message, Some(nonces.value(n, 0)), &mut stream(0)))
+        .map(|n| lexicon.write_text(16, Begin::Message, Some(nonces.value(n, 0)), &mut stream(0)))
         .collect();
     assert_eq!(heads.len(), 20_000);
     assert_eq!(lexicon.nonce_tokens(), 8);

@@ -76,15 +76,15 @@ impl Family {
             .bytes()
             .fold(u64::from(self as u8), |sum, byte| sum * 31 % 65_521 + u64::from(byte));
         let mut random = RandomStream::new(SEED, Domain::Sampling, index);
-        let is_log = end(file) == Some("log");
+        let is_log = file_ending(file) == Some("log");
         match self {
-            Self::Bytes => (0..2).flat_map(|_| bytes(&mut random, whole)).collect(),
+            Self::Bytes => (0..2).flat_map(|_| byte_mutations(&mut random, whole)).collect(),
             Self::Numbers if is_log => Vec::new(),
             Self::Numbers => ODD.iter().map(|odd| odd_number(&mut random, whole, odd)).collect(),
-            Self::Frames if is_log => frames(&mut random, whole),
+            Self::Frames if is_log => frame_mutations(&mut random, whole),
             Self::Frames => Vec::new(),
-            Self::Places => places(mine),
-            Self::Bulk => bulk(file),
+            Self::Places => path_mutations(mine),
+            Self::Bulk => bulk_mutations(file),
             Self::Sparse => [whole.len(), HEAD.min(whole.len()), 0]
                 .map(|kept| {
                     Mutation::new(
@@ -111,7 +111,7 @@ impl Mutation {
 
     /// Puts it in the place of the file.
     pub(super) fn apply(&self, path: &Path) -> Result<(), Skip> {
-        remove(path)?;
+        remove_path(path)?;
         match &self.change {
             FolderChange::Bytes(bytes) => fs::write(path, bytes)?,
             FolderChange::Gone => {}
@@ -133,12 +133,12 @@ impl Mutation {
     }
 }
 
-fn end(file: &str) -> Option<&str> {
+fn file_ending(file: &str) -> Option<&str> {
     Path::new(file).extension()?.to_str()
 }
 
 /// Removes whatever is there, and follows no link.
-pub(super) fn remove(path: &Path) -> std::io::Result<()> {
+pub(super) fn remove_path(path: &Path) -> std::io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
@@ -146,9 +146,9 @@ pub(super) fn remove(path: &Path) -> std::io::Result<()> {
     }
 }
 
-fn bytes(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
+fn byte_mutations(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
     let length = whole.len() as u64;
-    let mut at = || random.below(length) as usize;
+    let mut at = || random.next_below(length) as usize;
     let (cut, zero, twice) = (at(), at(), at());
     let flips: Vec<usize> = (0..4).map(|_| at()).collect();
     let (mut flipped, mut zeroed) = (whole.to_vec(), whole.to_vec());
@@ -173,7 +173,7 @@ fn odd_number(random: &mut RandomStream, whole: &[u8], odd: &str) -> Mutation {
     let is_part = |at: usize| whole.get(at).is_some_and(|b| b.is_ascii_digit() || *b == b'.');
     let begins: Vec<usize> =
         (1..whole.len()).filter(|&at| whole[at].is_ascii_digit() && !is_part(at - 1)).collect();
-    let Some(&begin) = begins.get(random.below(begins.len() as u64) as usize) else {
+    let Some(&begin) = begins.get(random.next_below(begins.len() as u64) as usize) else {
         return Mutation::new("no number", FolderChange::Gone);
     };
     let end = (begin..=whole.len()).find(|&at| !is_part(at)).unwrap_or(begin);
@@ -181,7 +181,7 @@ fn odd_number(random: &mut RandomStream, whole: &[u8], odd: &str) -> Mutation {
     Mutation::new(format!("{odd} at {begin}"), FolderChange::Bytes(changed))
 }
 
-fn places(mine: &Path) -> Vec<Mutation> {
+fn path_mutations(mine: &Path) -> Vec<Mutation> {
     vec![
         Mutation::new("removal", FolderChange::Gone),
         Mutation::new("a folder in place", FolderChange::Folder),
@@ -194,13 +194,13 @@ fn places(mine: &Path) -> Vec<Mutation> {
 }
 
 /// 16 MiB may be in a plan, a manifest and the like, 64 MiB in a summary.
-fn bulk(file: &str) -> Vec<Mutation> {
+fn bulk_mutations(file: &str) -> Vec<Mutation> {
     let (small, large) = ((16 << 20) - 64, (64 << 20) - 64);
     let zeros = |size: usize| format!("{{\"x\":[{}0]}}", "0,".repeat(size / 2 - 8));
     let texts = match file.rsplit('/').next() {
         Some("summary.json") => vec![("zeros", zeros(large))],
         Some("manifest.json" | "asks.jsonl") => vec![("zeros", zeros(small))],
-        _ if end(file) == Some("toml") => vec![
+        _ if file_ending(file) == Some("toml") => vec![
             ("brackets", format!("a = {}", "[".repeat(small))),
             ("empty lines", "\n".repeat(small)),
         ],
@@ -212,21 +212,21 @@ fn bulk(file: &str) -> Vec<Mutation> {
     texts.into_iter().map(made).collect()
 }
 
-fn frames(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
-    let messages = messages(whole);
+fn frame_mutations(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
+    let messages = split_messages(whole);
     let Some(longest) = messages.iter().max_by_key(|message| message.len()) else {
         return Vec::new();
     };
     let mut all = Vec::new();
     let mut add = |name: String, messages: &[Vec<u8>]| {
-        all.push(Mutation::new(name, FolderChange::Bytes(framed(whole, messages))));
+        all.push(Mutation::new(name, FolderChange::Bytes(frame_messages(whole, messages))));
     };
     for _ in 0..4 {
         let mut changed = messages.clone();
-        let at = random.below(changed.len() as u64) as usize;
-        let place = random.below(changed[at].len().max(1) as u64) as usize;
+        let at = random.next_below(changed.len() as u64) as usize;
+        let place = random.next_below(changed[at].len().max(1) as u64) as usize;
         if let Some(byte) = changed[at].get_mut(place) {
-            *byte = random.bits() as u8;
+            *byte = random.next_bits() as u8;
         }
         add(format!("byte {place} of frame {at}"), &changed);
         let varint = VARINTS[place % 2];
@@ -250,7 +250,7 @@ fn frames(random: &mut RandomStream, whole: &[u8]) -> Vec<Mutation> {
 }
 
 /// The messages of a log.
-fn messages(whole: &[u8]) -> Vec<Vec<u8>> {
+fn split_messages(whole: &[u8]) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut rest = whole.get(HEAD..).unwrap_or_default();
     while let Some((head, behind)) = rest.split_at_checked(HEAD) {
@@ -263,7 +263,7 @@ fn messages(whole: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// A log of these messages, with the checksums that they should have.
-fn framed(whole: &[u8], messages: &[Vec<u8>]) -> Vec<u8> {
+fn frame_messages(whole: &[u8], messages: &[Vec<u8>]) -> Vec<u8> {
     let mut log = whole[..HEAD].to_vec();
     for message in messages {
         log.extend((message.len() as u32).to_le_bytes());

@@ -56,17 +56,17 @@ impl Seeds {
                 return Err(Skip::Broken(format!("{name}: {:?} {}", ended.code, ended.stderr)));
             }
         }
-        shadow(goodput, &scratch, &engine.url())?;
+        make_shadow(goodput, &scratch, &engine.url())?;
         Ok(Self(scratch))
     }
 
     /// A copy of one of them.
-    pub(super) fn copy(&self, name: &str, to: &Path) -> Result<(), Skip> {
-        Ok(copy(&self.0.join(name), to)?)
+    pub(super) fn copy_seed(&self, name: &str, to: &Path) -> Result<(), Skip> {
+        Ok(copy_tree(&self.0.join(name), to)?)
     }
 }
 
-fn shadow(goodput: &Binary, scratch: &ScratchFolder, url: &str) -> Result<(), Skip> {
+fn make_shadow(goodput: &Binary, scratch: &ScratchFolder, url: &str) -> Result<(), Skip> {
     let words = ["shadow", "--primary", url, "--candidate", url, "--share", "100%"];
     let flags = ["--by", "request", "--block", "1s", "--listen", "127.0.0.1:0", "--out", "shadow"];
     let mut proxy = goodput.start(scratch.path(), "shadow", &[&words[..], &flags].concat())?;
@@ -81,13 +81,13 @@ fn shadow(goodput: &Binary, scratch: &ScratchFolder, url: &str) -> Result<(), Sk
     Ok(())
 }
 
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_tree(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (path, place) = (entry.path(), to.join(entry.file_name()));
         if path.is_dir() {
-            copy(&path, &place)?;
+            copy_tree(&path, &place)?;
         } else {
             fs::copy(&path, &place)?;
         }

@@ -9,8 +9,8 @@
 use goodput_model::{MetricName, Slo};
 use goodput_sim::JobOutcome;
 
-use super::limits::{quantile, value};
-use super::{FitPoint, Fitted, Parameters, Sizes, Stretch, StretchLimits, play};
+use super::limits::{outcome_value, quantile};
+use super::{FitPoint, Fitted, Parameters, Sizes, Stretch, StretchLimits, simulate_stretch};
 use crate::capacity::{Basis, MeasuredLevel};
 
 /// Points that a fit needs, and how far apart the lowest and the highest must lie.
@@ -32,8 +32,8 @@ const MOST_BURN_IN_S: f64 = 60.0;
 const RESOLUTION: f64 = 0.06;
 
 /// The model that behaves as the measured replica did, or why there is none.
-pub fn calibrate(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
-    let slo = basis.terms().ok_or("there is no SLO to judge simulated requests by")?;
+pub fn calibrate_model(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
+    let slo = basis.parse_slo().ok_or("there is no SLO to judge simulated requests by")?;
     let limits = StretchLimits::from_slo(&slo, basis.attainment_target)?;
     let most = basis
         .most_rps()
@@ -43,12 +43,12 @@ pub fn calibrate(basis: &Basis, sizes: &Sizes) -> Result<Fitted, String> {
         .map(|at| at.max(basis.confirmed_rps))
         .filter(|at| *at <= most)
         .unwrap_or((basis.confirmed_rps * most).sqrt());
-    let points = points(basis, most)?;
+    let points = fit_samples(basis, most)?;
     let burn_in_s = points.iter().map(|point| 3.0 * point.e2e_ms / 1e3).fold(10.0, f64::max);
     let burn_in_s = burn_in_s.min(MOST_BURN_IN_S);
     let bench = FitBench { sizes, slo: &slo, limits, points: &points, limit_rps, burn_in_s };
-    let best = bench.best()?;
-    bench.accept(&best)
+    let best = bench.best_candidate()?;
+    bench.accept_model(&best)
 }
 
 /// A measured point, as far as the fit needs it.
@@ -62,7 +62,7 @@ struct FitSample {
     e2e_ms: f64,
 }
 
-fn point(level: &MeasuredLevel) -> Option<FitSample> {
+fn fit_sample(level: &MeasuredLevel) -> Option<FitSample> {
     let figures = &level.figures;
     if !level.is_open || figures.over_saturated == Some(true) || figures.failed * 20 > figures.ok {
         return None;
@@ -80,9 +80,9 @@ fn point(level: &MeasuredLevel) -> Option<FitSample> {
 }
 
 /// The points that were in balance, up to the first rate that is too much.
-fn points(basis: &Basis, rejected: f64) -> Result<Vec<FitSample>, String> {
+fn fit_samples(basis: &Basis, rejected: f64) -> Result<Vec<FitSample>, String> {
     let all = basis.levels.iter().filter(|level| level.rps <= rejected * 1.001);
-    let mut points: Vec<FitSample> = all.filter_map(point).collect();
+    let mut points: Vec<FitSample> = all.filter_map(fit_sample).collect();
     points.sort_by(|a, b| a.rps.total_cmp(&b.rps));
     let mut rates: Vec<f64> = points.iter().map(|point| point.rps).collect();
     rates.dedup_by(|b, a| *b <= *a * 1.005);
@@ -113,17 +113,18 @@ struct FitBench<'a> {
 
 impl FitBench<'_> {
     /// The candidate that comes closest to the points.
-    fn best(&self) -> Result<Parameters, String> {
+    fn best_candidate(&self) -> Result<Parameters, String> {
         let candidates = self.candidates()?;
         let mut scored: Vec<(f64, Parameters)> =
-            candidates.into_iter().map(|each| (self.score(&each, 2), each)).collect();
+            candidates.into_iter().map(|each| (self.score_candidate(&each, 2), each)).collect();
         scored.sort_by(|a, b| a.0.total_cmp(&b.0));
         // A second one is worth being tuned only where it is about as close.
         let closest = scored.first().map_or(f64::INFINITY, |(score, _)| *score);
         let near = scored.into_iter().take(2).filter(|(score, _)| *score <= closest * 1.25);
-        let tuned = near.flat_map(|(_, each)| self.tuned(&self.refined(each)));
-        let best =
-            tuned.map(|each| (self.score(&each, 1), each)).min_by(|a, b| a.0.total_cmp(&b.0));
+        let tuned = near.flat_map(|(_, each)| self.tune_limit(&self.refine_step_times(each)));
+        let best = tuned
+            .map(|each| (self.score_candidate(&each, 1), each))
+            .min_by(|a, b| a.0.total_cmp(&b.0));
         best.map(|(_, each)| each).ok_or_else(|| {
             format!(
                 "no setting of the model reaches the SLO limit at {:.3} requests/s with steps \
@@ -145,7 +146,7 @@ impl FitBench<'_> {
         for share in [1.0, 0.6, 0.3, 0.1] {
             for overlap in [0.0, 1.0] {
                 let prefill_ms = share * rest / input;
-                let decode = self.decode(prefill_ms * (1.0 - overlap), &[]);
+                let decode = self.decode_step_times(prefill_ms * (1.0 - overlap), &[]);
                 all.push(Parameters {
                     decode,
                     prefill_ms,
@@ -161,7 +162,7 @@ impl FitBench<'_> {
 
     /// Step time by batch: rising, less what the prefill of others takes of it, and corrected for
     /// each point by a factor.
-    fn decode(&self, prefill_ms: f64, corrections: &[f64]) -> Vec<(u32, f64)> {
+    fn decode_step_times(&self, prefill_ms: f64, corrections: &[f64]) -> Vec<(u32, f64)> {
         let input = self.sizes.mean_input();
         let corrections = corrections.iter().copied().chain(std::iter::repeat(1.0));
         let mut steps: Vec<(u32, f64)> = self
@@ -175,7 +176,7 @@ impl FitBench<'_> {
             })
             .collect();
         steps.sort_by_key(|(batch, _)| *batch);
-        rising(&steps)
+        pool_rising(&steps)
     }
 
     /// The candidate with step times at which its TPOT comes closer to the measured one: the median
@@ -183,7 +184,7 @@ impl FitBench<'_> {
     /// steps still, by about the ratio of a step to one of an empty engine; each round corrects by
     /// so much less. Close to the limit batches depend on how many may run at once, which is not
     /// known yet: the points there get the correction of the one before.
-    fn refined(&self, from: Parameters) -> Parameters {
+    fn refine_step_times(&self, from: Parameters) -> Parameters {
         let base = self.points.first().map_or(1.0, |point| point.tpot_ms);
         let mut corrections = vec![1.0; self.points.len()];
         let mut refined = from;
@@ -191,42 +192,43 @@ impl FitBench<'_> {
             let mut last = 1.0;
             for (correction, point) in corrections.iter_mut().zip(self.points) {
                 if point.rps <= NEAR * self.limit_rps {
-                    let [.., tpot] = self.figures(&refined, point);
+                    let [.., tpot] = self.model_figures(&refined, point);
                     let seen = tpot.map_or(1.0, |tpot| (point.tpot_ms / tpot).clamp(0.8, 1.25));
                     last = *correction * seen.powf((base / point.tpot_ms).clamp(0.2, 1.0));
                 }
                 *correction = last;
             }
             let paid = refined.prefill_ms * (1.0 - refined.overlap);
-            refined = Parameters { decode: self.decode(paid, &corrections), ..refined };
+            refined = Parameters { decode: self.decode_step_times(paid, &corrections), ..refined };
         }
         refined
     }
 
     /// The candidate with its limit where it was measured: by fewer sequences at once, and by
     /// slower or faster steps.
-    fn tuned(&self, from: &Parameters) -> Vec<Parameters> {
+    fn tune_limit(&self, from: &Parameters) -> Vec<Parameters> {
         let slower = |slowness: f64| Parameters { slowness, ..from.clone() };
         let mut tuned = Vec::new();
         let [fastest, slowest] = SLOWNESS;
         if let Some(slowness) =
-            bisect(fastest, slowest, 6, |slowness| self.excess(&slower(slowness)) > 1.0)
+            bisect(fastest, slowest, 6, |slowness| self.excess_at_limit(&slower(slowness)) > 1.0)
         {
             tuned.push(slower(slowness));
         }
-        if self.excess(from) < 1.0 {
+        if self.excess_at_limit(from) < 1.0 {
             let fewer = |seqs: f64| Parameters { max_seqs: seqs.round() as u32, ..from.clone() };
             let batch = self.points.last().map_or(1.0, |point| point.batch.max(1.0));
             let most = (batch * 4.0).min(f64::from(UNLIMITED));
             // Fewer sequences keep more waiting: the first of these factors that misses.
-            let times = bisect(1.0, 8.0, 7, |times| self.excess(&fewer(most / times)) > 1.0);
+            let times =
+                bisect(1.0, 8.0, 7, |times| self.excess_at_limit(&fewer(most / times)) > 1.0);
             tuned.extend(times.map(|times| fewer((most / times).max(1.0))));
         }
         tuned
     }
 
     /// How far the model at the measured limit lies from the SLO.
-    fn excess(&self, parameters: &Parameters) -> f64 {
+    fn excess_at_limit(&self, parameters: &Parameters) -> f64 {
         self.excess_at(parameters, self.limit_rps)
     }
 
@@ -234,16 +236,16 @@ impl FitBench<'_> {
         let Ok(profile) = parameters.profile() else { return f64::INFINITY };
         let seconds = (6_000.0 / rps).clamp(60.0, 600.0);
         let stretch = Stretch { rps, burn_in_s: self.burn_in_s, seconds, seed: 77 };
-        self.limits.judge(&play(&profile, self.sizes, stretch), self.slo).excess
+        self.limits.judge(&simulate_stretch(&profile, self.sizes, stretch), self.slo).excess
     }
 
     /// Mean of |ln(simulated / measured)| over figures and every so manyth point. At the limit the
     /// queue of two runs differs by more than any model could.
-    fn score(&self, parameters: &Parameters, every: usize) -> f64 {
+    fn score_candidate(&self, parameters: &Parameters, every: usize) -> f64 {
         let (mut sum, mut weight) = (0.0, 0.0);
         let calm = |point: &&FitSample| point.rps <= NEAR * self.limit_rps;
         for point in self.points.iter().filter(calm).step_by(every) {
-            let [ttft_p50, ttft_p99, tpot_p50] = self.figures(parameters, point);
+            let [ttft_p50, ttft_p99, tpot_p50] = self.model_figures(parameters, point);
             let pairs = [
                 (Some(point.ttft_p50_ms), ttft_p50, 1.0),
                 (point.ttft_p99_ms, ttft_p99, 0.5),
@@ -259,23 +261,23 @@ impl FitBench<'_> {
     }
 
     /// TTFT p50, TTFT p99 and TPOT p50 of the model at a point.
-    fn figures(&self, parameters: &Parameters, point: &FitSample) -> [Option<f64>; 3] {
+    fn model_figures(&self, parameters: &Parameters, point: &FitSample) -> [Option<f64>; 3] {
         let Ok(profile) = parameters.profile() else { return [None; 3] };
         let seconds = (1_500.0 / point.rps).clamp(20.0, 900.0);
         let burn_in_s = (2e-3 * point.e2e_ms).min(self.burn_in_s);
         let stretch = Stretch { rps: point.rps, burn_in_s, seconds, seed: 7 };
-        let outcomes = play(&profile, self.sizes, stretch);
-        let at = |metric, share| statistic(&outcomes, metric, share);
+        let outcomes = simulate_stretch(&profile, self.sizes, stretch);
+        let at = |metric, share| outcome_statistic(&outcomes, metric, share);
         [at(MetricName::Ttft, 0.5), at(MetricName::Ttft, 0.99), at(MetricName::Tpot, 0.5)]
     }
 
     /// The model, if it is close enough to be believed.
-    fn accept(&self, best: &Parameters) -> Result<Fitted, String> {
+    fn accept_model(&self, best: &Parameters) -> Result<Fitted, String> {
         let points: Vec<FitPoint> = self
             .points
             .iter()
             .map(|point| {
-                let [ttft_p50, ttft_p99, tpot_p50] = self.figures(best, point);
+                let [ttft_p50, ttft_p99, tpot_p50] = self.model_figures(best, point);
                 FitPoint {
                     rps: point.rps,
                     ttft_p50_ms: [Some(point.ttft_p50_ms), ttft_p50],
@@ -301,7 +303,7 @@ impl FitBench<'_> {
                 ));
             }
         }
-        let mean = self.score(best, 1);
+        let mean = self.score_candidate(best, 1);
         if mean > WORST_MEAN {
             return Err(format!(
                 "the best fit is off from the measured points by a factor of {:.2} on average",
@@ -350,8 +352,8 @@ fn bisect(low: f64, high: f64, steps: u32, holds: impl Fn(f64) -> bool) -> Optio
     Some((low * high).sqrt())
 }
 
-fn statistic(outcomes: &[JobOutcome], metric: MetricName, share: f64) -> Option<f64> {
-    let values: Vec<f64> = outcomes.iter().filter_map(|each| value(each, metric)).collect();
+fn outcome_statistic(outcomes: &[JobOutcome], metric: MetricName, share: f64) -> Option<f64> {
+    let values: Vec<f64> = outcomes.iter().filter_map(|each| outcome_value(each, metric)).collect();
     (values.len() >= 20).then(|| quantile(values, share))
 }
 
@@ -363,7 +365,7 @@ fn median_error(pairs: impl Iterator<Item = [Option<f64>; 2]>) -> Option<f64> {
 }
 
 /// The same points, none lower than the one before (pooled where they are), each batch once.
-fn rising(steps: &[(u32, f64)]) -> Vec<(u32, f64)> {
+fn pool_rising(steps: &[(u32, f64)]) -> Vec<(u32, f64)> {
     // Each pool: sum of times, number of points, its batches.
     let mut pools: Vec<(f64, f64, Vec<u32>)> = Vec::new();
     for (batch, ms) in steps {

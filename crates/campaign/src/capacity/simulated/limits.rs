@@ -56,7 +56,7 @@ impl StretchLimits {
         for term in &slo.terms {
             let SloMetric::Request(metric) = term.metric else { continue };
             let ratios: Vec<Option<f64>> =
-                outcomes.iter().map(|each| ratio(each, metric, term)).collect();
+                outcomes.iter().map(|each| limit_ratio(each, metric, term)).collect();
             let worsen = |worst: &mut [f64]| {
                 for (worst, ratio) in worst.iter_mut().zip(&ratios) {
                     *worst = worst.max(ratio.unwrap_or(0.0));
@@ -88,15 +88,15 @@ impl StretchLimits {
 
 /// A value over its limit, or a limit that is a floor over its value; none if the metric says
 /// nothing, as TPOT of a single token.
-fn ratio(outcome: &JobOutcome, metric: MetricName, term: &SloTerm) -> Option<f64> {
-    let Some(value) = value(outcome, metric) else {
+fn limit_ratio(outcome: &JobOutcome, metric: MetricName, term: &SloTerm) -> Option<f64> {
+    let Some(value) = outcome_value(outcome, metric) else {
         // An answer that never came is as late as can be.
         return outcome.finished.is_none().then_some(f64::INFINITY);
     };
-    Some(over(value, term.limit.at(outcome.prompt_tokens), term.relation))
+    Some(ratio_to_limit(value, term.limit.limit_for(outcome.prompt_tokens), term.relation))
 }
 
-fn over(value: f64, limit: f64, relation: SloRelation) -> f64 {
+fn ratio_to_limit(value: f64, limit: f64, relation: SloRelation) -> f64 {
     let ratio = if relation.is_floor() { limit / value } else { value / limit };
     if ratio.is_nan() { f64::INFINITY } else { ratio }
 }
@@ -106,14 +106,14 @@ fn mean_ratio(outcomes: &[JobOutcome], metric: MetricName, term: &SloTerm) -> f6
     let allowed = |prompt: u32| term.limit.per_token * f64::from(prompt);
     let known: Vec<f64> = outcomes
         .iter()
-        .filter_map(|each| Some(value(each, metric)? - allowed(each.prompt_tokens)))
+        .filter_map(|each| Some(outcome_value(each, metric)? - allowed(each.prompt_tokens)))
         .collect();
     let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
-    over(mean, term.limit.base, term.relation)
+    ratio_to_limit(mean, term.limit.base, term.relation)
 }
 
 /// A metric of a simulated request.
-pub(super) fn value(outcome: &JobOutcome, metric: MetricName) -> Option<f64> {
+pub(super) fn outcome_value(outcome: &JobOutcome, metric: MetricName) -> Option<f64> {
     let first = (outcome.first_token? - outcome.arrived).as_ms();
     let whole = (outcome.finished? - outcome.arrived).as_ms();
     let tokens = f64::from(outcome.output_tokens);

@@ -51,7 +51,7 @@ pub(crate) fn outcomes(profile: &Profile, rps: f64, count: u64) -> Vec<JobOutcom
     let mut gaps = RandomStream::new(11, Domain::Arrivals, 0);
     let mut at = 0.0;
     let arrivals = (0..count).map(|id| {
-        at += gaps.exponential() / rps;
+        at += gaps.draw_exponential() / rps;
         let (input, output) = sizes[(id as usize * 7) % sizes.len()];
         // Prompts that share nothing, so that no cache is in the way.
         let prompt: Arc<[u32]> = vec![id as u32; input as usize].into();

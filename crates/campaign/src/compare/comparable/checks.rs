@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use goodput_model::excerpt;
+use goodput_model::safe_excerpt;
 
-use super::facts::{BETWEEN, WORDS, percent};
+use super::facts::{BETWEEN, WORDS, percent_text};
 use super::texts::{AROUND, ASKED, PATH, Text};
 use super::{Difference, Matter, SideFacts};
 
@@ -82,24 +82,24 @@ const EXACT: [&str; 2] = ["usage", "token_ids"];
 
 /// Everything that should be the same on both and is not; `side` is the candidate's place.
 /// `is_live`: both were measured here in turn, with one plan.
-pub fn differences(
+pub fn find_differences(
     reference: &SideFacts,
     candidate: &SideFacts,
     side: u32,
     is_live: bool,
 ) -> Vec<Difference> {
     let mut check = ComparabilityCheck { reference, candidate, side, found: Vec::new() };
-    check.workload(is_live);
-    check.asked();
+    check.check_workload(is_live);
+    check.check_asked();
     if !is_live {
-        check.around();
+        check.check_surroundings();
     }
-    check.cache();
-    check.token_source();
-    check.tokenizer();
-    check.output_length();
-    check.failed();
-    check.path(is_live);
+    check.check_cache();
+    check.check_token_source();
+    check.check_tokenizer();
+    check.check_output_length();
+    check.check_failures();
+    check.check_path(is_live);
     check.found.sort_by_key(|difference| std::cmp::Reverse(difference.matter));
     // Each once, as it matters most.
     let mut codes = BTreeSet::new();
@@ -122,7 +122,7 @@ struct Words<'a> {
 }
 
 impl ComparabilityCheck<'_> {
-    fn put(&mut self, code: &str, matter: Matter, spoils: &[&str], words: Words<'_>) {
+    fn add_difference(&mut self, code: &str, matter: Matter, spoils: &[&str], words: Words<'_>) {
         let Words { message, advice } = words;
         self.found.push(Difference {
             code: code.to_owned(),
@@ -135,18 +135,18 @@ impl ComparabilityCheck<'_> {
     }
 
     /// Two texts, both named, where they differ.
-    fn texts(&self, what: &str, of: fn(&SideFacts) -> &str) -> Option<String> {
+    fn differing_texts(&self, what: &str, of: fn(&SideFacts) -> &str) -> Option<String> {
         let (one, other) = (of(self.reference), of(self.candidate));
         let named = |text: &str| match text {
             "" => "nothing".to_owned(),
-            text => format!("`{}`", excerpt(text)),
+            text => format!("`{}`", safe_excerpt(text)),
         };
         (one != other).then(|| {
             format!("{what}: {} on the reference, {} on this side", named(one), named(other))
         })
     }
 
-    fn both(&self, of: fn(&SideFacts) -> Option<f64>) -> Option<(f64, f64)> {
+    fn both_values(&self, of: fn(&SideFacts) -> Option<f64>) -> Option<(f64, f64)> {
         of(self.reference).zip(of(self.candidate))
     }
 
@@ -154,16 +154,16 @@ impl ComparabilityCheck<'_> {
         self.found.iter().any(|difference| difference.code == "tokenizer")
     }
 
-    fn workload(&mut self, is_live: bool) {
+    fn check_workload(&mut self, is_live: bool) {
         let (one, other) = (self.reference, self.candidate);
-        let (ours, theirs) = (hashes(one), hashes(other));
+        let (ours, theirs) = (workload_hashes(one), workload_hashes(other));
         let advice = "measure both with the same workload, seed, and files; `goodput workload \
                       make` freezes a workload in a file";
         if ours.is_empty() || theirs.is_empty() {
             if !is_live {
                 let message = "a run has no workload hash: whether both servers received the same \
                                requests is unknown";
-                self.put(
+                self.add_difference(
                     "workload_hash",
                     Matter::Warn,
                     &[],
@@ -180,7 +180,7 @@ impl ComparabilityCheck<'_> {
                  different random draws, and chance is part of every difference",
                 one.seed, other.seed
             );
-            self.put(
+            self.add_difference(
                 "seed",
                 Matter::Info,
                 &[],
@@ -191,37 +191,42 @@ impl ComparabilityCheck<'_> {
             return;
         }
         if is_alike && one.calibration != other.calibration {
-            let found =
-                self.texts("prompts were calibrated differently", |facts| &facts.calibration);
+            let found = self
+                .differing_texts("prompts were calibrated differently", |facts| &facts.calibration);
             let message = found.unwrap_or_default()
                 + "; prompts have the same length in each server's tokens, but not the same text";
             // A template is not a tokenizer; and what was not counted may be either.
-            let (ours, theirs) = (words(one), words(other));
+            let (ours, theirs) = (calibration_fingerprints(one), calibration_fingerprints(other));
             let is_known = !ours.is_empty() && !theirs.is_empty();
             let matter = if is_known && ours != theirs { Matter::Refuse } else { Matter::Warn };
-            self.put("tokenizer", matter, TOKENS, Words { message, advice: TOKENIZER_ADVICE });
+            self.add_difference(
+                "tokenizer",
+                matter,
+                TOKENS,
+                Words { message, advice: TOKENIZER_ADVICE },
+            );
         } else if !(is_alike && has_seeds) {
             let short = |hashes: &BTreeSet<&str>| {
                 let hash = hashes.first().copied().unwrap_or_default();
                 hash.chars().take(12).collect::<String>()
             };
-            let what = self.texts("the workloads differ", |facts| &facts.workload);
+            let what = self.differing_texts("the workloads differ", |facts| &facts.workload);
             let message = format!(
                 "{} (hash {} against {}): different prompts give different figures, whatever the \
                  servers do",
                 what.unwrap_or_else(|| "the workloads differ".to_owned()),
-                excerpt(&short(&ours)),
-                excerpt(&short(&theirs)),
+                safe_excerpt(&short(&ours)),
+                safe_excerpt(&short(&theirs)),
             );
-            self.put("workload_hash", Matter::Refuse, &[], Words { message, advice });
+            self.add_difference("workload_hash", Matter::Refuse, &[], Words { message, advice });
         }
     }
 
-    fn all_texts(&mut self, all: &[Text]) {
+    fn check_texts(&mut self, all: &[Text]) {
         for text in all {
-            if let Some(found) = self.texts(text.what, text.of) {
+            if let Some(found) = self.differing_texts(text.what, text.of) {
                 let message = format!("{found}; {}", text.effect);
-                self.put(
+                self.add_difference(
                     text.code,
                     text.matter,
                     text.spoils,
@@ -232,14 +237,16 @@ impl ComparabilityCheck<'_> {
     }
 
     /// What every run was asked, also of targets that are measured in turn.
-    fn asked(&mut self) {
-        self.all_texts(&ASKED);
-        let Some(found) = self.texts("the SLOs differ", |facts| &facts.slo) else { return };
+    fn check_asked(&mut self) {
+        self.check_texts(&ASKED);
+        let Some(found) = self.differing_texts("the SLOs differ", |facts| &facts.slo) else {
+            return;
+        };
         // Without an SLO there is nothing to compare on that side, and nothing to spoil.
         let is_on_both = !self.reference.slo.is_empty() && !self.candidate.slo.is_empty();
         let matter = if is_on_both { Matter::Refuse } else { Matter::Info };
         let message = format!("{found}; goodput and attainment measure different SLOs");
-        self.put(
+        self.add_difference(
             "slo",
             matter,
             PROMISES,
@@ -248,8 +255,8 @@ impl ComparabilityCheck<'_> {
     }
 
     /// What only runs of different times and places can differ in.
-    fn around(&mut self) {
-        self.all_texts(&AROUND);
+    fn check_surroundings(&mut self) {
+        self.check_texts(&AROUND);
         let (one, other) = (self.reference.window_s, self.candidate.window_s);
         let factor = one.max(other) / one.min(other);
         if one > 0.0 && other > 0.0 && factor > WINDOW_INFO {
@@ -259,7 +266,7 @@ impl ComparabilityCheck<'_> {
                  side; a shorter one sees fewer of the rare slow requests, and less of a growing \
                  queue"
             );
-            self.put(
+            self.add_difference(
                 "window",
                 matter,
                 &[],
@@ -268,29 +275,30 @@ impl ComparabilityCheck<'_> {
         }
     }
 
-    fn cache(&mut self) {
+    fn check_cache(&mut self) {
         const ADVICE: &str = "bring both to the same state before each run: --cache reset, a \
                               restart, or the same warm-up on both";
         let code = "cache_state";
         if let Some(found) =
-            self.texts("the prefix caches were treated differently", |facts| &facts.cache)
+            self.differing_texts("the prefix caches were treated differently", |facts| &facts.cache)
         {
             let message = format!("{found}; cached tokens are not computed");
-            self.put(code, Matter::Warn, &[], Words { message, advice: ADVICE });
+            self.add_difference(code, Matter::Warn, &[], Words { message, advice: ADVICE });
         }
         match (self.reference.cached_share, self.candidate.cached_share) {
             (Some(one), Some(other)) => {
-                let Some(matter) = graded((one - other).abs(), CACHE_WARN, CACHE_REFUSE) else {
+                let Some(matter) = matter_beyond((one - other).abs(), CACHE_WARN, CACHE_REFUSE)
+                else {
                     return;
                 };
                 let message = format!(
                     "the prefix caches were not in the same state: {} of prompt tokens were cached \
                      on the reference, {} on this side; cached tokens are not computed, which \
                      shortens TTFT and leaves room for other requests",
-                    percent(one),
-                    percent(other)
+                    percent_text(one),
+                    percent_text(other)
                 );
-                self.put(code, matter, &[], Words { message, advice: ADVICE });
+                self.add_difference(code, matter, &[], Words { message, advice: ADVICE });
             }
             (Some(share), None) | (None, Some(share)) if share > CACHE_WARN => {
                 let is_reference = self.reference.cached_share.is_some();
@@ -302,17 +310,18 @@ impl ComparabilityCheck<'_> {
                 let message = format!(
                     "{who} took {} of prompt tokens from its prefix cache, and {other} does not \
                      report its share: whether both did the same work is unknown",
-                    percent(share)
+                    percent_text(share)
                 );
-                self.put(code, Matter::Warn, &[], Words { message, advice: ADVICE });
+                self.add_difference(code, Matter::Warn, &[], Words { message, advice: ADVICE });
             }
             _ => {}
         }
     }
 
-    fn token_source(&mut self) {
-        let found =
-            self.texts("output tokens were counted differently", |facts| &facts.output_source);
+    fn check_token_source(&mut self) {
+        let found = self.differing_texts("output tokens were counted differently", |facts| {
+            &facts.output_source
+        });
         let Some(found) = found else { return };
         let is_exact = |facts: &SideFacts| {
             facts.output_source.split(BETWEEN).all(|source| EXACT.contains(&source))
@@ -324,48 +333,55 @@ impl ComparabilityCheck<'_> {
         };
         let message = format!("{found}; a chunk may hold several tokens, so rates differ");
         let advice = "count both with one tokenizer: --count-with, or have both servers send usage";
-        self.put("token_source", matter, TOKENS, Words { message, advice });
+        self.add_difference("token_source", matter, TOKENS, Words { message, advice });
     }
 
-    fn tokenizer(&mut self) {
-        let Some((one, other)) = self.both(|facts| facts.input_mean) else { return };
-        let planned = self.both(|facts| facts.planned_input_mean);
-        let is_same = !hashes(self.reference).is_disjoint(&hashes(self.candidate));
+    fn check_tokenizer(&mut self) {
+        let Some((one, other)) = self.both_values(|facts| facts.input_mean) else { return };
+        let planned = self.both_values(|facts| facts.planned_input_mean);
+        let is_same =
+            !workload_hashes(self.reference).is_disjoint(&workload_hashes(self.candidate));
         // Against the plan, where there is one: sides may have got to other parts of a workload.
         let (ours, theirs) = match planned {
             Some((ours, theirs)) if ours > 0.0 && theirs > 0.0 => (one / ours, other / theirs),
             _ if is_same => (one, other),
             _ => return,
         };
-        let apart = proportion(ours, theirs);
-        let Some(matter) = graded(apart, COUNT_WARN, COUNT_REFUSE) else { return };
+        let apart = relative_difference(ours, theirs);
+        let Some(matter) = matter_beyond(apart, COUNT_WARN, COUNT_REFUSE) else { return };
         let tokens = apart * one.min(other);
         let matter = if tokens > TEMPLATE { matter } else { Matter::Warn };
         let message = format!(
             "the servers count the same prompts differently: {one:.1} tokens on average on the \
              reference, {other:.1} on this side, {} apart relative to what was sent; their \
              tokenizers (or chat templates) differ, so their tokens are different units",
-            percent(apart)
+            percent_text(apart)
         );
-        self.put("tokenizer", matter, TOKENS, Words { message, advice: TOKENIZER_ADVICE });
+        self.add_difference(
+            "tokenizer",
+            matter,
+            TOKENS,
+            Words { message, advice: TOKENIZER_ADVICE },
+        );
     }
 
-    fn output_length(&mut self) {
+    fn check_output_length(&mut self) {
         // Tokens of two tokenizers do not compare lengths.
-        let characters = self.both(|facts| facts.characters_mean);
+        let characters = self.both_values(|facts| facts.characters_mean);
         let by_characters = characters.filter(|_| self.has_tokenizers());
-        let Some((one, other)) = by_characters.or_else(|| self.both(|facts| facts.output_mean))
+        let Some((one, other)) =
+            by_characters.or_else(|| self.both_values(|facts| facts.output_mean))
         else {
             return;
         };
-        let planned = self.both(|facts| facts.planned_output_mean);
+        let planned = self.both_values(|facts| facts.planned_output_mean);
         let planned = planned.filter(|(ours, theirs)| *ours > 0.0 && *theirs > 0.0);
         let (ours, theirs) = match planned.filter(|_| by_characters.is_none()) {
             Some((ours, theirs)) => (one / ours, other / theirs),
             None => (one, other),
         };
-        let apart = proportion(ours, theirs);
-        let Some(mut matter) = graded(apart, LENGTH_WARN, LENGTH_REFUSE) else { return };
+        let apart = relative_difference(ours, theirs);
+        let Some(mut matter) = matter_beyond(apart, LENGTH_WARN, LENGTH_REFUSE) else { return };
         let is_as_planned = |ratio: f64| planned.is_some() && (ratio - 1.0).abs() <= AS_PLANNED;
         let is_free = by_characters.is_some() || !(is_as_planned(ours) || is_as_planned(theirs));
         if is_free && apart <= self.chance_of_lengths() {
@@ -376,14 +392,14 @@ impl ComparabilityCheck<'_> {
             "answers differ in length: {one:.1} {unit} on average on the reference and {other:.1} on \
              this side, a difference of {} of the requested lengths; a server that writes less \
              finishes sooner and takes more requests",
-            percent(apart)
+            percent_text(apart)
         );
         let advice = "request exact lengths on both (--output-length exact), or compare TTFT and \
                       TPOT only";
         // Rates in one unit are what two tokenizers can be compared by, however much is said.
         let is_left = |name: &&&str| !(self.has_tokenizers() && ALIKE.contains(name));
         let spoils: Vec<&str> = LENGTHS.iter().filter(is_left).copied().collect();
-        self.put("output_length", matter, &spoils, Words { message, advice });
+        self.add_difference("output_length", matter, &spoils, Words { message, advice });
     }
 
     /// How far means of as many free answers lie apart by chance: two standard errors, with a
@@ -393,46 +409,49 @@ impl ComparabilityCheck<'_> {
         2.0 * (each(self.reference) + each(self.candidate)).sqrt()
     }
 
-    fn failed(&mut self) {
+    fn check_failures(&mut self) {
         let (one, other) = (self.reference.failed_share, self.candidate.failed_share);
-        let Some(matter) = graded((one - other).abs(), FAILED_WARN, FAILED_REFUSE) else { return };
+        let Some(matter) = matter_beyond((one - other).abs(), FAILED_WARN, FAILED_REFUSE) else {
+            return;
+        };
         let message = format!(
             "requests failed more often on one side: {} on the reference, {} on this side; \
              latencies cover only completed requests, and a server that refuses work has less to \
              do",
-            percent(one),
-            percent(other)
+            percent_text(one),
+            percent_text(other)
         );
         let advice = "check the errors first; goodput and attainment count a failure as a miss";
-        self.put("failed_share", matter, OF_GOOD, Words { message, advice });
+        self.add_difference("failed_share", matter, OF_GOOD, Words { message, advice });
     }
 
-    fn path(&mut self, is_live: bool) {
-        let Some((one, other)) = self.both(|facts| facts.min_rtt_ms) else { return };
+    fn check_path(&mut self, is_live: bool) {
+        let Some((one, other)) = self.both_values(|facts| facts.min_rtt_ms) else { return };
         let apart = (one - other).abs();
-        let ttft = self.both(|facts| facts.ttft_ms).map(|(one, other)| one.min(other));
+        let ttft = self.both_values(|facts| facts.ttft_ms).map(|(one, other)| one.min(other));
         let ttft = ttft.filter(|ttft| *ttft > 0.0);
         let share = ttft.map(|ttft| apart / ttft);
-        let matter = match share.and_then(|share| graded(share, PATH_WARN, PATH_REFUSE)) {
+        let matter = match share.and_then(|share| matter_beyond(share, PATH_WARN, PATH_REFUSE)) {
             Some(Matter::Refuse) if !is_live => Matter::Refuse,
             Some(_) => Matter::Warn,
             None if apart <= PATH_MS || apart.is_nan() => return,
             None if share.is_none() => Matter::Warn,
             None => Matter::Info,
         };
-        let of_ttft = share.map(|share| format!(", {} of the shorter median TTFT", percent(share)));
+        let of_ttft =
+            share.map(|share| format!(", {} of the shorter median TTFT", percent_text(share)));
         let message = format!(
             "the paths differ: a round trip takes {one:.2} ms to the reference, {other:.2} ms to \
              this server{}; it is part of TTFT and E2E, but not caused by either server",
             of_ttft.unwrap_or_default()
         );
         let advice = "measure from a machine equally close to both, or compare TPOT";
-        self.put("path_rtt", matter, PATH, Words { message, advice });
+        self.add_difference("path_rtt", matter, PATH, Words { message, advice });
     }
 }
 
 /// Warns beyond the first limit, refuses beyond the second.
-fn graded(apart: f64, warn: f64, refuse: f64) -> Option<Matter> {
+fn matter_beyond(apart: f64, warn: f64, refuse: f64) -> Option<Matter> {
     // What comes of rounding lies on neither side of a limit.
     const ROUNDING: f64 = 1e-9;
     if apart > refuse + ROUNDING {
@@ -443,7 +462,7 @@ fn graded(apart: f64, warn: f64, refuse: f64) -> Option<Matter> {
 }
 
 /// How far apart two positive values are, in proportion to the smaller.
-fn proportion(one: f64, other: f64) -> f64 {
+fn relative_difference(one: f64, other: f64) -> f64 {
     match one.min(other) {
         least if least > 0.0 => one.max(other) / least - 1.0,
         _ if one == other => 0.0,
@@ -451,12 +470,12 @@ fn proportion(one: f64, other: f64) -> f64 {
     }
 }
 
-fn hashes(facts: &SideFacts) -> BTreeSet<&str> {
+fn workload_hashes(facts: &SideFacts) -> BTreeSet<&str> {
     facts.workload_hash.split(BETWEEN).filter(|hash| !hash.is_empty()).collect()
 }
 
 /// Fingerprints of how the words of workloads were counted.
-fn words(facts: &SideFacts) -> BTreeSet<&str> {
+fn calibration_fingerprints(facts: &SideFacts) -> BTreeSet<&str> {
     let all = facts.calibration.split(BETWEEN);
     all.filter_map(|counted| counted.rsplit_once(WORDS)).map(|(_, words)| words).collect()
 }

@@ -25,7 +25,7 @@ impl SideFacts {
         let judged = |slo: &SloSummary| slo.scheduled.saturating_sub(slo.undetermined);
         let streamed = if target.stream { "streamed" } else { "not streamed" };
         let http = if target.http == Http::Http1 { "HTTP/1.1" } else { "HTTP/2" };
-        let share = |attainment| format!(" for {} of requests", percent(attainment));
+        let share = |attainment| format!(" for {} of requests", percent_text(attainment));
         let slo = plan.measure.slo.as_ref().map(ToString::to_string).unwrap_or_default();
         let reset = "cleared before the run";
         Self {
@@ -36,9 +36,14 @@ impl SideFacts {
             transport: format!("{http}, connections {}", target.connections.name()),
             workload: run.workload.clone(),
             workload_hash: run.workload_hash.clone(),
-            shape: shape(&plan.workload),
-            calibration: plan.workload.calibration.as_ref().map(calibration).unwrap_or_default(),
-            load: load(&plan.load.mode) + &part(run),
+            shape: workload_text(&plan.workload),
+            calibration: plan
+                .workload
+                .calibration
+                .as_ref()
+                .map(calibration_text)
+                .unwrap_or_default(),
+            load: load_text(&plan.load.mode) + &shard_text(run),
             seed: run.seed,
             window_s: summary.window.end_s - summary.window.start_s,
             warmup: plan.load.warmup.to_string(),
@@ -73,7 +78,7 @@ impl SideFacts {
     /// Several runs of one side together: means weighted by the requests that they rest on, texts
     /// that differ side by side.
     #[must_use]
-    pub fn merged(runs: &[&Self]) -> Self {
+    pub fn merge(runs: &[&Self]) -> Self {
         let texts = |of: fn(&Self) -> &str| {
             // Those of runs that were merged before are several already. In order, so that sides
             // that have the same ones are the same, whichever came first.
@@ -83,7 +88,7 @@ impl SideFacts {
             found.join(BETWEEN)
         };
         let means = |of: fn(&Self) -> Option<f64>| {
-            mean(runs.iter().filter_map(|run| Some((of(run)?, run.ok))))
+            weighted_mean(runs.iter().filter_map(|run| Some((of(run)?, run.ok))))
         };
         let counted = texts(|run| run.count_with.as_deref().unwrap_or_default());
         let rtts = runs.iter().filter_map(|run| run.min_rtt_ms);
@@ -100,7 +105,7 @@ impl SideFacts {
             calibration: texts(|run| &run.calibration),
             load: texts(|run| &run.load),
             seed: runs.iter().map(|run| run.seed).min().unwrap_or_default(),
-            window_s: mean(runs.iter().map(|run| (run.window_s, 1))).unwrap_or_default(),
+            window_s: weighted_mean(runs.iter().map(|run| (run.window_s, 1))).unwrap_or_default(),
             warmup: texts(|run| &run.warmup),
             slo: texts(|run| &run.slo),
             extra_body: texts(|run| &run.extra_body),
@@ -108,7 +113,7 @@ impl SideFacts {
             requests: runs.iter().fold(0, |sum, run| sum.saturating_add(run.requests)),
             judged: runs.iter().fold(0, |sum, run| sum.saturating_add(run.judged)),
             ok: runs.iter().fold(0, |sum, run| sum.saturating_add(run.ok)),
-            failed_share: mean(shares).unwrap_or_default(),
+            failed_share: weighted_mean(shares).unwrap_or_default(),
             output_source: texts(|run| &run.output_source),
             input_mean: means(|run| run.input_mean),
             planned_input_mean: means(|run| run.planned_input_mean),
@@ -119,13 +124,13 @@ impl SideFacts {
             count_with: Some(counted).filter(|counted| !counted.is_empty()),
             min_rtt_ms: rtts.min_by(f64::total_cmp),
             ttft_ms: means(|run| run.ttft_ms),
-            server: server(runs),
+            server: merge_server_settings(runs),
         }
     }
 }
 
 /// The settings of a server over several runs; values that differ stand side by side.
-fn server(runs: &[&SideFacts]) -> BTreeMap<String, String> {
+fn merge_server_settings(runs: &[&SideFacts]) -> BTreeMap<String, String> {
     let mut all: BTreeMap<&String, BTreeSet<&str>> = BTreeMap::new();
     for (name, value) in runs.iter().flat_map(|run| &run.server) {
         all.entry(name).or_default().extend(value.split(BETWEEN));
@@ -135,7 +140,7 @@ fn server(runs: &[&SideFacts]) -> BTreeMap<String, String> {
 }
 
 /// Of values with their weights; where all weights are zero, each counts as much.
-fn mean(values: impl Iterator<Item = (f64, u64)>) -> Option<f64> {
+fn weighted_mean(values: impl Iterator<Item = (f64, u64)>) -> Option<f64> {
     let values: Vec<(f64, u64)> = values.collect();
     let weighted = |weight: fn(u64) -> f64| {
         let all: f64 = values.iter().map(|(_, n)| weight(*n)).sum();
@@ -145,18 +150,19 @@ fn mean(values: impl Iterator<Item = (f64, u64)>) -> Option<f64> {
     weighted(|n| n as f64).or_else(|| weighted(|_| 1.0))
 }
 
-pub(super) fn percent(share: f64) -> String {
+pub(super) fn percent_text(share: f64) -> String {
     format!("{}%", (share * 1e3).round() / 10.0)
 }
 
 /// A part of a load is another load; which of equal parts does not matter.
-fn part(run: &RunFacts) -> String {
+fn shard_text(run: &RunFacts) -> String {
     let part = run.shard.as_ref().filter(|facts| facts.shard.is_part());
     part.map(|facts| format!(", one of {} shards", facts.shard.count())).unwrap_or_default()
 }
 
-fn load(mode: &Mode) -> String {
-    let cap = mode.cap().map(|cap| format!(", at most {cap} in flight")).unwrap_or_default();
+fn load_text(mode: &Mode) -> String {
+    let cap =
+        mode.most_in_flight().map(|cap| format!(", at most {cap} in flight")).unwrap_or_default();
     match mode {
         Mode::Open { rate: Rate::Infinite, .. } => format!("all at once{cap}"),
         Mode::Open { rate, arrivals, .. } => format!("open loop, {rate}, {arrivals}{cap}"),
@@ -178,7 +184,7 @@ fn load(mode: &Mode) -> String {
 }
 
 /// What is sent, regardless of tokenizer and file locations.
-fn shape(plan: &WorkloadPlan) -> String {
+fn workload_text(plan: &WorkloadPlan) -> String {
     let mut plan = plan.clone();
     plan.name.clear();
     plan.calibration = None;
@@ -194,17 +200,17 @@ fn shape(plan: &WorkloadPlan) -> String {
             _ => {}
         }
     }
-    fingerprint(&format!("{plan:?}"))
+    text_fingerprint(&format!("{plan:?}"))
 }
 
-fn calibration(found: &TokenCalibration) -> String {
+fn calibration_text(found: &TokenCalibration) -> String {
     let TokenCalibration { source, template_tokens, message_tokens, costs } = found;
-    let costs = fingerprint(costs);
+    let costs = text_fingerprint(costs);
     format!("{}, template {template_tokens}+{message_tokens}{WORDS}{costs}", source.name())
 }
 
 /// FNV-1a: tells texts apart; it is not a cryptographic hash.
-pub fn fingerprint(text: &str) -> String {
+pub fn text_fingerprint(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
 }

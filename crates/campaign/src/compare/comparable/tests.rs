@@ -8,14 +8,14 @@ use goodput_model::{
 };
 use goodput_stats::{
     CacheSummary, LengthCheck, LevelSummary, RecountSummary, RunFacts, ServerSummary, Summary,
-    analyse,
+    analyze_run,
 };
 
 use super::*;
 use crate::sweep::Figures;
 
 fn plan() -> Plan {
-    let mut plan = goodput_testkit::plan();
+    let mut plan = goodput_testkit::test_plan();
     plan.target.extra_body = Some("{\"top_k\":1}".to_owned());
     plan.load.mode = Mode::Open {
         rate: Rate::PerSecond(10.0),
@@ -38,7 +38,7 @@ fn summary(plan: &Plan) -> Summary {
         workload_hash: "ab".to_owned(),
         ..RunFacts::default()
     };
-    let mut summary = analyse(plan, facts, || [].into_iter(), &[], []);
+    let mut summary = analyze_run(plan, facts, || [].into_iter(), &[], []);
     (summary.window.start_s, summary.window.end_s) = (5.0, 35.0);
     (summary.requests.scheduled, summary.requests.ok, summary.requests.failed) = (300, 290, 10);
     summary.tokens.output = 2_900;
@@ -167,7 +167,7 @@ fn with(change: impl FnOnce(&mut SideFacts)) -> SideFacts {
 
 /// Codes and weights of what is found between a plain side and a changed one.
 fn found(is_live: bool, change: impl FnOnce(&mut SideFacts)) -> Vec<(String, Matter)> {
-    let all = differences(&side(), &with(change), 1, is_live);
+    let all = find_differences(&side(), &with(change), 1, is_live);
     assert!(all.iter().all(|one| one.side == 1 && !one.message.is_empty()));
     all.into_iter().map(|one| (one.code, one.matter)).collect()
 }
@@ -182,7 +182,7 @@ type Plant = fn(&mut SideFacts);
 fn the_same_is_the_same() {
     assert_eq!(found(true, |_| {}), []);
     assert_eq!(found(false, |_| {}), []);
-    assert_eq!(differences(&SideFacts::default(), &SideFacts::default(), 1, true), []);
+    assert_eq!(find_differences(&SideFacts::default(), &SideFacts::default(), 1, true), []);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn what_servers_did_is_found_live_and_saved() {
             let all = found(is_live, plant);
             assert!(is_one(&all, code, matter), "{code} {matter:?} {is_live}: {all:?}");
             // It does not matter who is the reference.
-            let back = differences(&with(plant), &side(), 1, is_live);
+            let back = find_differences(&with(plant), &side(), 1, is_live);
             assert_eq!((back.len(), back[0].matter), (1, matter), "{code}");
         }
     }
@@ -285,7 +285,7 @@ fn another_workload_is_refused_and_another_draw_of_it_is_not() {
         facts.workload_hash = "bbbb".to_owned();
     });
     assert!(is_one(&other_shape, "workload_hash", Matter::Refuse), "{other_shape:?}");
-    let all = differences(
+    let all = find_differences(
         &side(),
         &with(|f| (f.workload, f.workload_hash) = ("code".into(), "bbbb".into())),
         2,
@@ -298,12 +298,12 @@ fn another_workload_is_refused_and_another_draw_of_it_is_not() {
         all[0].message
     );
     assert!(all[0].message.contains("hash aaaa against bbbb"), "{}", all[0].message);
-    assert!(all[0].touches("ttft_p99") && all[0].touches("attainment"));
+    assert!(all[0].affects_metric("ttft_p99") && all[0].affects_metric("attainment"));
 }
 
 #[test]
 fn prompts_cut_to_two_tokenizers_are_named() {
-    let all = differences(
+    let all = find_differences(
         &side(),
         &with(|facts| {
             facts.workload_hash = "bbbb".to_owned();
@@ -315,14 +315,14 @@ fn prompts_cut_to_two_tokenizers_are_named() {
     assert_eq!(all.len(), 1);
     assert_eq!((all[0].code.as_str(), all[0].matter), ("tokenizer", Matter::Refuse));
     assert!(all[0].advice.contains("--count-with"));
-    assert!(all[0].touches("tpot_p50") && !all[0].touches("ttft_p50"));
+    assert!(all[0].affects_metric("tpot_p50") && !all[0].affects_metric("ttft_p50"));
     // The same words, in another template; and words without a count on one side.
     for calibration in ["server, template 9+4, words 1", ""] {
         let own = with(|facts| {
             facts.workload_hash = "bbbb".to_owned();
             facts.calibration = calibration.to_owned();
         });
-        let all = differences(&side(), &own, 1, false);
+        let all = find_differences(&side(), &own, 1, false);
         assert_eq!((all[0].code.as_str(), all[0].matter), ("tokenizer", Matter::Warn));
     }
     let counted = found(false, |facts| {
@@ -336,8 +336,8 @@ fn prompts_cut_to_two_tokenizers_are_named() {
 #[test]
 fn a_difference_spoils_what_it_bears_on() {
     let spoiled = |plant: Plant, metrics: &[&str]| -> Vec<bool> {
-        let all = differences(&side(), &with(plant), 1, true);
-        metrics.iter().map(|metric| all[0].touches(metric)).collect()
+        let all = find_differences(&side(), &with(plant), 1, true);
+        metrics.iter().map(|metric| all[0].affects_metric(metric)).collect()
     };
     let metrics = ["ttft_p99", "tpot_p50", "e2e_p99", "output_tokens_per_s", "attainment"];
     let shorter: Plant = |facts| facts.output_mean = Some(50.0);
@@ -370,11 +370,11 @@ fn two_tokenizers_are_compared_by_characters() {
         facts.input_mean = Some(550.0);
         facts.characters_mean = Some(360.0);
     });
-    let spoilt = |metric: &str| {
-        differences(&side(), &other, 1, true).iter().any(|found| found.touches(metric))
+    let spoiled = |metric: &str| {
+        find_differences(&side(), &other, 1, true).iter().any(|found| found.affects_metric(metric))
     };
-    assert!(!spoilt("recounted_tokens_per_s") && !spoilt("characters_per_s"));
-    assert!(spoilt("e2e_p50") && spoilt("requests_per_s") && spoilt("output_tokens_per_s"));
+    assert!(!spoiled("recounted_tokens_per_s") && !spoiled("characters_per_s"));
+    assert!(spoiled("e2e_p50") && spoiled("requests_per_s") && spoiled("output_tokens_per_s"));
     // Other tokens, the same text.
     let all = found(true, |facts| {
         facts.input_mean = Some(550.0);
@@ -385,7 +385,7 @@ fn two_tokenizers_are_compared_by_characters() {
     let short = |input: f64| {
         with(|facts| (facts.input_mean, facts.planned_input_mean) = (Some(input), Some(20.0)))
     };
-    let all = differences(&short(20.0), &short(22.0), 1, true);
+    let all = find_differences(&short(20.0), &short(22.0), 1, true);
     assert_eq!((all.len(), all[0].matter), (1, Matter::Warn));
 }
 
@@ -398,7 +398,7 @@ fn answers_of_free_length_differ_by_chance() {
             facts.planned_output_mean = None;
         })
     };
-    let matter = |ok, mean| differences(&free(ok, 100.0), &free(ok, mean), 1, true)[0].matter;
+    let matter = |ok, mean| find_differences(&free(ok, 100.0), &free(ok, mean), 1, true)[0].matter;
     // Two standard errors of 200 answers a side are 20 %, of 20,000 they are 2 %.
     assert_eq!(matter(200, 110.0), Matter::Warn);
     assert_eq!(matter(200, 104.0), Matter::Info);
@@ -411,7 +411,7 @@ fn answers_of_free_length_differ_by_chance() {
 fn unknown_caches_are_named_where_there_was_something_in_them() {
     let silent = |share| {
         let reference = with(|facts| facts.cached_share = Some(share));
-        differences(&reference, &with(|facts| facts.cached_share = None), 1, true)
+        find_differences(&reference, &with(|facts| facts.cached_share = None), 1, true)
     };
     assert_eq!(silent(0.02), []);
     let all = silent(0.3);
@@ -421,13 +421,13 @@ fn unknown_caches_are_named_where_there_was_something_in_them() {
 
 #[test]
 fn messages_name_both_values_and_are_harmless() {
-    let all = differences(&side(), &with(|facts| facts.output_mean = Some(80.0)), 1, true);
+    let all = find_differences(&side(), &with(|facts| facts.output_mean = Some(80.0)), 1, true);
     assert!(
         all[0].message.contains("100.0 tokens on average on the reference and 80.0 on this side")
     );
     assert!(all[0].message.contains("a difference of 25%"), "{}", all[0].message);
     let hostile = with(|facts| facts.model = format!("\u{1b}]0;{}", "x".repeat(10_000)));
-    let all = differences(&side(), &hostile, 1, true);
+    let all = find_differences(&side(), &hostile, 1, true);
     assert!(!all[0].message.contains('\u{1b}') && all[0].message.len() < 400);
     let odd = with(|facts| {
         facts.output_mean = Some(f64::NAN);
@@ -436,7 +436,7 @@ fn messages_name_both_values_and_are_harmless() {
         facts.window_s = f64::NAN;
         facts.failed_share = f64::NAN;
     });
-    assert!(!differences(&side(), &odd, 1, false).is_empty());
+    assert!(!find_differences(&side(), &odd, 1, false).is_empty());
 }
 
 #[test]
@@ -457,7 +457,7 @@ fn runs_of_a_side_are_taken_together() {
         facts.window_s = 60.0;
         facts.count_with = None;
     });
-    let both = SideFacts::merged(&[&one, &other]);
+    let both = SideFacts::merge(&[&one, &other]);
     assert_eq!((both.ok, both.requests, both.seed), (400, 500, 1));
     assert_eq!(both.output_mean, Some(95.0));
     assert_eq!(both.characters_mean, Some(400.0));
@@ -468,13 +468,16 @@ fn runs_of_a_side_are_taken_together() {
         (both.load.as_str(), both.count_with.as_deref()),
         ("open loop, 10/s, poisson", Some("gpt2"))
     );
-    assert_eq!(SideFacts::merged(&[&both, &one]).workload_hash, "aaaa | bbbb");
-    assert_eq!(SideFacts::merged(&[&other, &one]).workload_hash, "aaaa | bbbb", "in any order");
+    assert_eq!(SideFacts::merge(&[&both, &one]).workload_hash, "aaaa | bbbb");
+    assert_eq!(SideFacts::merge(&[&other, &one]).workload_hash, "aaaa | bbbb", "in any order");
     // Known from the definition of FNV-1a.
-    assert_eq!([fingerprint(""), fingerprint("a")], ["cbf29ce484222325", "af63dc4c8601ec8c"]);
+    assert_eq!(
+        [text_fingerprint(""), text_fingerprint("a")],
+        ["cbf29ce484222325", "af63dc4c8601ec8c"]
+    );
     let nothing = with(|facts| (facts.ok, facts.requests) = (0, 0));
-    assert_eq!(SideFacts::merged(&[&nothing]).output_mean, Some(100.0));
-    assert_eq!(SideFacts::merged(&[]), SideFacts::default());
+    assert_eq!(SideFacts::merge(&[&nothing]).output_mean, Some(100.0));
+    assert_eq!(SideFacts::merge(&[]), SideFacts::default());
 }
 
 #[test]

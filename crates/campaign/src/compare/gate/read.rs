@@ -1,9 +1,9 @@
 //! Reading and writing conditions.
 
-use goodput_model::{MetricName, excerpt};
+use goodput_model::{MetricName, safe_excerpt};
 
 use super::{Gate, GateError, Limit};
-use crate::compare::{MetricScale, metric};
+use crate::compare::{MetricScale, find_metric};
 
 /// More conditions than anybody means.
 const MOST: usize = 32;
@@ -32,17 +32,20 @@ const OF_RUN: [(&str, &[&str]); 9] = [
     ("goodput_tokens_per_s", &["good_tokens_per_s"]),
 ];
 
-pub(super) fn read_all(text: &str) -> Result<Vec<Gate>, GateError> {
+pub(super) fn parse_gates(text: &str) -> Result<Vec<Gate>, GateError> {
     let mut found: Vec<Gate> = Vec::new();
     for (number, piece) in text.split(',').enumerate() {
         let wrong = |what: String| {
             let number = number.saturating_add(1);
-            Err(GateError(format!("gate {number}, `{}`: {what}; {EXAMPLE}", excerpt(piece.trim()))))
+            Err(GateError(format!(
+                "gate {number}, `{}`: {what}; {EXAMPLE}",
+                safe_excerpt(piece.trim())
+            )))
         };
         if number >= MOST {
             return wrong(format!("more than {MOST} conditions"));
         }
-        let gate = match read(piece) {
+        let gate = match parse_gate(piece) {
             Ok(gate) => gate,
             Err(what) => return wrong(what),
         };
@@ -55,7 +58,7 @@ pub(super) fn read_all(text: &str) -> Result<Vec<Gate>, GateError> {
     Ok(found)
 }
 
-fn read(piece: &str) -> Result<Gate, String> {
+fn parse_gate(piece: &str) -> Result<Gate, String> {
     let piece = piece.trim();
     if piece.is_empty() {
         return Err("the condition is empty".to_owned());
@@ -70,13 +73,13 @@ fn read(piece: &str) -> Result<Gate, String> {
         _ => Limit::Above,
     };
     let rest = rest.as_str();
-    let name = read_metric(words)?;
-    let metric = metric(&name).ok_or_else(|| unknown(words))?;
-    let change = read_change(rest.strip_prefix('=').unwrap_or(rest), metric.scale)?;
+    let name = parse_metric(words)?;
+    let metric = find_metric(&name).ok_or_else(|| unknown_metric_error(words))?;
+    let change = parse_change(rest.strip_prefix('=').unwrap_or(rest), metric.scale)?;
     Ok(Gate { metric: metric.name, limit, change })
 }
 
-fn known() -> String {
+fn known_metrics() -> String {
     let of_run: Vec<&str> = OF_RUN.iter().map(|(name, _)| *name).collect();
     format!(
         "expected a percentile of {} (as in `p99 ttft`), or one of {}",
@@ -85,20 +88,24 @@ fn known() -> String {
     )
 }
 
-fn unknown(words: &str) -> String {
-    format!("`{}` is not a figure that can be compared: {}", excerpt(words.trim()), known())
+fn unknown_metric_error(words: &str) -> String {
+    format!(
+        "`{}` is not a figure that can be compared: {}",
+        safe_excerpt(words.trim()),
+        known_metrics()
+    )
 }
 
 /// The name of a metric in the words that people have for it, in whatever order.
-fn read_metric(words: &str) -> Result<String, String> {
+fn parse_metric(words: &str) -> Result<String, String> {
     let text = words.to_lowercase().replace("/s", " per s").replace("per second", "per s");
     let all = text.split(|c: char| c.is_whitespace() || c == '_' || c == '-');
     let (mut statistic, mut name) = (None, Vec::new());
     for word in all.filter(|word| !word.is_empty()) {
-        match read_statistic(word) {
+        match parse_statistic(word) {
             Some(read) if statistic.is_none() => statistic = Some(read),
             Some(_) => {
-                let words = excerpt(words.trim());
+                let words = safe_excerpt(words.trim());
                 return Err(format!("`{words}` names two percentiles: expected one of them"));
             }
             None => name.push(word),
@@ -119,12 +126,12 @@ fn read_metric(words: &str) -> Result<String, String> {
         (None, None) if OF_REQUESTS.contains(&&*name) => Err(format!(
             "`{name}` is a figure of every request: expected a percentile of it, as in `p99 {name}`"
         )),
-        (None, None) => Err(unknown(words)),
+        (None, None) => Err(unknown_metric_error(words)),
     }
 }
 
 /// `p99`, `p99.9`, `mean` or `median`, as names have it.
-fn read_statistic(word: &str) -> Option<String> {
+fn parse_statistic(word: &str) -> Option<String> {
     if word == "mean" {
         return Some(word.to_owned());
     }
@@ -138,19 +145,19 @@ fn read_statistic(word: &str) -> Option<String> {
 }
 
 /// A name as a metric of requests and its statistic.
-pub(super) fn statistic_of(name: &str) -> Option<(&str, &str)> {
+pub(super) fn split_statistic(name: &str) -> Option<(&str, &str)> {
     let (of, statistic) = name.rsplit_once('_')?;
-    (read_statistic(statistic)? == statistic).then_some((of, statistic))
+    (parse_statistic(statistic)? == statistic).then_some((of, statistic))
 }
 
-fn read_change(text: &str, scale: MetricScale) -> Result<f64, String> {
+fn parse_change(text: &str, scale: MetricScale) -> Result<f64, String> {
     let text = text.trim();
     let expected = |what: &str| {
         let kind = match scale {
             MetricScale::Ratio => "a change in percent like `+5%` or `-3%`",
             MetricScale::Difference => "a change of the share in points like `+1%` or `-0.5%`",
         };
-        Err(format!("`{}` {what}: expected {kind}", excerpt(text.trim())))
+        Err(format!("`{}` {what}: expected {kind}", safe_excerpt(text.trim())))
     };
     let Some(number) = text.strip_suffix('%') else { return expected("has no `%`") };
     // A minus sign as it comes from a document, and the dash that often stands for one.

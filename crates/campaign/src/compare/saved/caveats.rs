@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use super::Saved;
-use crate::compare::doubts::cause;
-use crate::compare::metric::family;
-use crate::compare::{RunAsk, metric};
+use crate::compare::doubts::common_cause;
+use crate::compare::metric::tested_metrics;
+use crate::compare::{RunAsk, find_metric};
 
 impl Saved<'_> {
     /// All of them.
@@ -21,18 +21,20 @@ impl Saved<'_> {
             )
             .advise("run `goodput compare` with both servers up to measure them in turn"),
         ];
-        all.extend(self.doubtful_runs());
+        all.extend(self.doubtful_run_caveats());
         let (mut empty, mut single) = (BTreeMap::new(), BTreeMap::new());
-        for level in 0..self.levels() {
-            for side in 0..self.count() {
-                match self.runs(level, side).len() {
-                    0 => drop(empty.entry(self.name(side)).or_insert_with(|| self.place(level))),
+        for level in 0..self.level_count() {
+            for side in 0..self.run_count() {
+                match self.usable_runs(level, side).len() {
+                    0 => drop(
+                        empty.entry(self.side_name(side)).or_insert_with(|| self.level_text(level)),
+                    ),
                     1 => {
                         let fits = self
                             .floor
                             .is_some_and(|floor| self.is_floor_of(floor, level, &[0, side]));
                         let names: &mut BTreeSet<&str> = single.entry(fits).or_default();
-                        names.insert(self.name(side));
+                        names.insert(self.side_name(side));
                     }
                     _ => {}
                 }
@@ -44,34 +46,34 @@ impl Saved<'_> {
         }
         for (fits, names) in single {
             let names: Vec<&str> = names.into_iter().collect();
-            all.push(self.of_single(&names.join(", "), fits));
+            all.push(self.single_run_caveat(&names.join(", "), fits));
         }
-        all.extend(self.missing());
+        all.extend(self.missing_figure_caveats());
         all
     }
 
     /// Figures that would be tested, and that some runs lack while others have them: a tail beyond
     /// the time limit has no value, which must be stated.
-    fn missing(&self) -> Vec<Caveat> {
+    fn missing_figure_caveats(&self) -> Vec<Caveat> {
         let mut all = Vec::new();
-        for level in 0..self.levels() {
-            for metric in family(self.design).iter().filter_map(|name| metric(name)) {
-                let sides = 0..self.count();
-                let has = |side: u32| !self.figures(&metric.name, level, side).is_empty();
+        for level in 0..self.level_count() {
+            for metric in tested_metrics(self.design).iter().filter_map(|name| find_metric(name)) {
+                let sides = 0..self.run_count();
+                let has = |side: u32| !self.figures_of_side(&metric.name, level, side).is_empty();
                 if !sides.clone().any(has) {
                     continue;
                 }
                 let lacks = |side: u32| {
                     let has_place = self.can_have(&metric.name, level, side);
-                    self.lacks(&metric.name, level, side).filter(|_| has_place)
+                    self.incomplete_runs(&metric.name, level, side).filter(|_| has_place)
                 };
                 for (side, (found, runs)) in sides.filter_map(|side| Some((side, lacks(side)?))) {
                     let message = format!(
                         "{}no verdict on {}: {} has it in {found} of {runs} runs (beyond the time \
                          limit, or nothing to measure)",
-                        self.place(level),
+                        self.level_text(level),
                         metric.title,
-                        self.name(side)
+                        self.side_name(side)
                     );
                     all.push(Caveat::new(CaveatCode::FigureMissing, Severity::Warn, message));
                 }
@@ -80,7 +82,7 @@ impl Saved<'_> {
         all
     }
 
-    fn of_single(&self, names: &str, fits: bool) -> Caveat {
+    fn single_run_caveat(&self, names: &str, fits: bool) -> Caveat {
         let advice = "measure each side several times (`goodput run --repeat 5`), or both in turn";
         let (severity, rest) = match self.floor {
             None => (
@@ -111,8 +113,8 @@ impl Saved<'_> {
         Caveat::new(CaveatCode::FewSamples, severity, message).advise(advice)
     }
 
-    fn doubtful_runs(&self) -> Vec<Caveat> {
-        let cells = super::runs(self.sides.to_vec());
+    fn doubtful_run_caveats(&self) -> Vec<Caveat> {
+        let cells = super::runs_of_sides(self.sides.to_vec());
         let count = |verdict: Verdict| cells.iter().filter(|cell| cell.verdict == verdict).count();
         let n = cells.len();
         let of = |count: usize, what: &str| {
@@ -123,8 +125,8 @@ impl Saved<'_> {
             })
         };
         let why = |verdict| {
-            let run = |ask: &RunAsk| format!("run {} of {}", ask.block, self.name(ask.side));
-            cause(&cells, verdict, run)
+            let run = |ask: &RunAsk| format!("run {} of {}", ask.block, self.side_name(ask.side));
+            common_cause(&cells, verdict, run)
         };
         let void = format!("void and left out{}", why(Verdict::Void));
         let suspect = format!("suspect{}", why(Verdict::Suspect));

@@ -1,10 +1,10 @@
 //! What two groups of runs say of one figure.
 
 use goodput_stats::paired::{
-    Counts, Unpaired, blocks_to_find, blocks_to_narrow, from_spread, unpaired,
+    Counts, Unpaired, blocks_to_find, blocks_to_narrow, test_unpaired, test_with_spread,
 };
 
-use crate::compare::answer::{Alphas, widened};
+use crate::compare::answer::{Alphas, widen_to_counts};
 use crate::compare::blocks::NOTHING;
 use crate::compare::{ComparedMetric, Figure, MetricScale};
 
@@ -44,7 +44,7 @@ impl KnownSpread {
             figures.iter().map(|figure| scale.value(figure.value)).collect::<Vec<f64>>()
         });
         let [reference, candidate] = &values;
-        let mean = average(candidate) - average(reference);
+        let mean = mean_of(candidate) - mean_of(reference);
         if reference.len() > 1 && candidate.len() > 1 {
             return Self::Runs { values, mean };
         }
@@ -90,17 +90,18 @@ impl DifferenceEstimate {
     fn test(&self, alpha: f64) -> Option<Unpaired> {
         match &self.spread {
             KnownSpread::Runs { values: [reference, candidate], .. } => {
-                unpaired(reference, candidate, alpha)
+                test_unpaired(reference, candidate, alpha)
             }
-            KnownSpread::Floor { spread, degrees } => from_spread(*spread, *degrees, alpha),
+            KnownSpread::Floor { spread, degrees } => test_with_spread(*spread, *degrees, alpha),
             KnownSpread::Own { .. } => None,
         }
     }
 
     /// The ends of the interval of confidence 1 − `alpha`; from the runs' own ones that of theirs.
-    pub(super) fn ends(&self, alpha: f64) -> Option<[f64; 2]> {
-        let tested =
-            self.test(alpha).map(|found| widened([found.low, found.high], self.counts, alpha));
+    pub(super) fn interval_ends(&self, alpha: f64) -> Option<[f64; 2]> {
+        let tested = self
+            .test(alpha)
+            .map(|found| widen_to_counts([found.low, found.high], self.counts, alpha));
         let ends = if let KnownSpread::Own { ends, .. } = self.spread { ends } else { tested };
         ends.filter(|ends| ends.iter().all(|end| end.is_finite()))
     }
@@ -110,8 +111,8 @@ impl DifferenceEstimate {
     }
 
     /// Chance of a difference so large, were there none.
-    pub(super) fn p(&self) -> Option<f64> {
-        let counted = self.counts.map_or(0.0, |counts| counts.p(0.0));
+    pub(super) fn p_value(&self) -> Option<f64> {
+        let counted = self.counts.map_or(0.0, |counts| counts.p_value(0.0));
         self.test(1.0 - OWN).map(|found| found.p.max(counted))
     }
 
@@ -121,7 +122,7 @@ impl DifferenceEstimate {
     }
 
     /// Runs on each side until it would be told from a limit in four of five.
-    pub(super) fn runs_to_tell(&self, limit: f64, alpha: f64) -> Option<u32> {
+    pub(super) fn runs_until_decided(&self, limit: f64, alpha: f64) -> Option<u32> {
         Some(blocks_to_find((self.mean() - limit).abs(), self.sd()?, alpha))
     }
 
@@ -130,7 +131,7 @@ impl DifferenceEstimate {
         let Alphas { interval, differs } = alphas;
         let (room, sd) = (margin - self.mean().abs(), self.sd()?);
         let narrow = if room > 0.0 { blocks_to_narrow(room, sd, interval) } else { u32::MAX };
-        Some(self.runs_to_tell(0.0, differs)?.min(narrow))
+        Some(self.runs_until_decided(0.0, differs)?.min(narrow))
     }
 }
 
@@ -173,6 +174,6 @@ fn own_ends(scale: &ValueScale, sides: [&[Figure]; 2], mean: f64) -> Option<[f64
     Some([mean - low.sqrt(), mean + high.sqrt()])
 }
 
-fn average(values: &[f64]) -> f64 {
+fn mean_of(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }

@@ -42,7 +42,7 @@ fn side(name: &str, figure: &str, values: &[f64]) -> SavedSide {
 }
 
 fn compared(sides: Vec<SavedSide>) -> Comparison {
-    saved(CompareFacts::default(), Design::default(), sides, None, false)
+    compare_saved(CompareFacts::default(), Design::default(), sides, None, false)
 }
 
 fn floor() -> Floor {
@@ -142,7 +142,7 @@ fn single_runs_have_no_verdict() {
     assert!(few.message.contains("a single run of new, old: "), "{}", few.message);
     assert_eq!(found.verdict, Verdict::Suspect);
     // An unknown fact cannot be required.
-    let insisted = saved(CompareFacts::default(), Design::default(), sides(), None, true);
+    let insisted = compare_saved(CompareFacts::default(), Design::default(), sides(), None, true);
     assert_eq!(insisted.outcome, FigureOutcome::NoVerdict);
     // A run without an interval of its own has none.
     let bare = compared(vec![side("old", "ttft_p50", &[1.0]), side("new", "ttft_p50", &[2.0])]);
@@ -159,7 +159,7 @@ fn single_runs_have_no_verdict() {
 fn the_floor_says_how_single_runs_spread() {
     let against = |values: &[f64], value: f64| {
         let sides = vec![side("old", "ttft_p50", values), side("new", "ttft_p50", &[value])];
-        saved(CompareFacts::default(), at_eight(), sides, Some(floor()), false)
+        compare_saved(CompareFacts::default(), at_eight(), sides, Some(floor()), false)
     };
     let found = against(&[100.0], 110.0);
     let finding = &found.findings[0];
@@ -182,7 +182,7 @@ fn the_floor_says_how_single_runs_spread() {
     // A floor that says nothing of this figure does not help.
     let other = |name, value| side(name, "tpot_p50", &[value]);
     let sides = vec![other("old", 1.0), other("new", 2.0)];
-    let found = saved(CompareFacts::default(), at_eight(), sides, Some(floor()), false);
+    let found = compare_saved(CompareFacts::default(), at_eight(), sides, Some(floor()), false);
     assert_eq!(found.outcome, FigureOutcome::NoVerdict);
 }
 
@@ -193,7 +193,7 @@ fn a_floor_of_something_else_does_not_help() {
         for side in &mut sides {
             side.runs[0].facts.window_s = window_s;
         }
-        saved(CompareFacts::default(), design, sides, Some(floor), false)
+        compare_saved(CompareFacts::default(), design, sides, Some(floor), false)
     };
     let users = || Design { levels: vec![Level::Users(8)], ..Design::default() };
     let of = |load: &str| Floor { load: load.to_owned(), ..floor() };
@@ -234,8 +234,9 @@ fn another_workload_is_refused_unless_the_user_insists() {
         gates: vec!["p50 ttft < +5%".to_owned().try_into().unwrap()],
         ..Design::default()
     };
-    let run =
-        |insists| saved(CompareFacts::default(), design.clone(), sides.clone(), None, insists);
+    let run = |insists| {
+        compare_saved(CompareFacts::default(), design.clone(), sides.clone(), None, insists)
+    };
     let refused = run(false);
     assert_eq!((refused.outcome, refused.verdict), (FigureOutcome::NoVerdict, Verdict::Void));
     assert_eq!(refused.findings[0].outcome, FigureOutcome::NoVerdict);
@@ -264,7 +265,7 @@ fn a_gate_has_a_level_and_runs_of_its_own() {
         let gates = gates.iter().map(|gate| (*gate).to_owned().try_into().unwrap()).collect();
         let design = Design { gates, ..Design::default() };
         let sides = vec![both("old", &OLD), both("new", &near)];
-        saved(CompareFacts::default(), design, sides, None, false)
+        compare_saved(CompareFacts::default(), design, sides, None, false)
     };
     let found = gated(&["p50 ttft < +50%", "p50 tpot < +50%"]);
     let ttft = &found.findings[0];
@@ -335,7 +336,7 @@ fn levels_are_compared_each_for_itself() {
         of_cells(name, runs)
     };
     let sides = vec![both("old", &OLD, &OLD, "eight"), both("new", &OLD, &SLOW, "nine")];
-    let found = saved(CompareFacts::default(), design, sides, None, true);
+    let found = compare_saved(CompareFacts::default(), design, sides, None, true);
     let outcomes: Vec<_> = found.findings.iter().map(|one| (one.level, one.outcome)).collect();
     assert_eq!(outcomes, [(0, FigureOutcome::Equivalent), (1, FigureOutcome::Worse)]);
     assert_eq!(found.findings[0].change.to_bits(), 0.0_f64.to_bits());
@@ -438,7 +439,7 @@ fn odd_values_do_no_harm() {
     let odd =
         Floor { sd: BTreeMap::from([("ttft_p50".to_owned(), f64::NAN)]), blocks: 0, ..floor() };
     let sides = vec![side("a", "ttft_p50", &[1.0]), side("b", "ttft_p50", &[2.0])];
-    let found = saved(CompareFacts::default(), Design::default(), sides, Some(odd), false);
+    let found = compare_saved(CompareFacts::default(), Design::default(), sides, Some(odd), false);
     assert_eq!(found.outcome, FigureOutcome::NoVerdict);
     assert_eq!(compared(Vec::new()).outcome, FigureOutcome::NoVerdict);
     assert_eq!(compared(vec![rates(&[])]).outcome, FigureOutcome::NoVerdict);
@@ -461,7 +462,7 @@ fn what_sweeps_found_stands_behind_the_levels() {
     };
     let design = Design { levels: vec![Level::Rate(8.0)], ..Design::default() };
     let sides = vec![side("old", [20.0, 20.0]), side("new", [25.0, 25.0])];
-    let found = saved(CompareFacts::default(), design, sides, None, false);
+    let found = compare_saved(CompareFacts::default(), design, sides, None, false);
     let goodput = found.findings.iter().find(|found| found.metric == "goodput_rps").unwrap();
     assert_eq!((goodput.level, goodput.n, goodput.is_tested), (1, 2, true));
     assert!((goodput.change - 0.25).abs() < CLOSE, "{}", goodput.change);

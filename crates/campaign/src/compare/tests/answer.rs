@@ -106,7 +106,7 @@ fn a_figure_that_a_run_lacks_stays_in_the_family() {
         }
         let all = findings(&design(&[4]), &done);
         close(all[0].confidence, 0.975);
-        assert_eq!(next(&design(&[3, 4]), &done), DesignStep::Done(Stopped::LastLook));
+        assert_eq!(next_design_step(&design(&[3, 4]), &done), DesignStep::Done(Stopped::LastLook));
         all.into_iter()
             .map(|found| (found.metric, found.n, found.is_tested, found.outcome))
             .collect()
@@ -129,7 +129,7 @@ fn a_gate_is_not_judged_by_the_blocks_that_survived() {
     let design = Design { gates, ..design(&[6, 8]) };
     let judged = judge_gates(&design.gates, &findings(&design, &done));
     assert_eq!(judged[0].outcome, FigureOutcome::NoVerdict);
-    assert_eq!(next(&design, &done), DesignStep::Done(Stopped::LastLook));
+    assert_eq!(next_design_step(&design, &done), DesignStep::Done(Stopped::LastLook));
 }
 
 #[test]
@@ -342,9 +342,12 @@ fn ranks_have_ties() {
     let done = blocks(metric, &rows.iter().map(Vec::as_slice).collect::<Vec<_>>());
     let mut design = design(&[6]);
     design.sides.extend(["c".to_owned(), "d".to_owned()]);
-    let told = |spoilt: &[Difference]| -> Vec<_> {
+    let told = |spoiled: &[Difference]| -> Vec<_> {
         let found = findings(&design, &done);
-        ranking(&design, &done, &found, spoilt).iter().map(|rank| (rank.side, rank.rank)).collect()
+        rank_sides(&design, &done, &found, spoiled)
+            .iter()
+            .map(|rank| (rank.side, rank.rank))
+            .collect()
     };
     assert_eq!(told(&[]), [(3, 1), (2, 2), (1, 3), (0, 3)]);
     // One that cannot be compared by this figure has no place by it, and takes none from others.
@@ -360,7 +363,7 @@ fn ranks_have_ties() {
     assert_eq!(told(&[other(metric, Matter::Warn)]).len(), 4);
     assert_eq!(told(&[other("e2e", Matter::Refuse)]).len(), 4);
     design.sides.truncate(2);
-    assert!(ranking(&design, &done, &findings(&design, &done), &[]).is_empty());
+    assert!(rank_sides(&design, &done, &findings(&design, &done), &[]).is_empty());
 }
 
 /// Alone each pair is sure to 5 %; among all that is tested it is not, and no place may say more than
@@ -378,7 +381,7 @@ fn no_place_claims_more_than_its_finding() {
     let places = |done: &[ComparedRun]| {
         let all = findings(&design, done);
         let last = all.iter().find(|one| (&*one.metric, one.side) == ("ttft_p99", 2)).unwrap();
-        let ranks = ranking(&design, done, &all, &[]);
+        let ranks = rank_sides(&design, done, &all, &[]);
         let own = |side: u32| {
             let mut own = ranks.iter().filter(|rank| rank.metric == "ttft_p99");
             let own = own.find(|rank| rank.side == side).unwrap();
@@ -412,15 +415,16 @@ fn the_floor_is_the_largest_spread_over_levels() {
     }
     done.extend(calm);
     let design = Design { levels: vec![Level::Rate(1.0), Level::Rate(2.0)], ..design(&[4]) };
-    let sd = floor(&design, &done)["ttft_p50"];
+    let sd = measure_noise_floor(&design, &done)["ttft_p50"];
     // Two at ln 1.1 and two at 0: half of it, times the square root of 4/3.
     close(sd, 1.1f64.ln() / 3f64.sqrt());
 }
 
 #[test]
 fn names_and_directions() {
-    let of =
-        |name: &str| metric(name).map(|found| (found.title, found.unit, found.better, found.scale));
+    let of = |name: &str| {
+        find_metric(name).map(|found| (found.title, found.unit, found.better, found.scale))
+    };
     assert_eq!(
         of("ttft_p99.9").unwrap(),
         ("p99.9 TTFT".to_owned(), "ms", Better::Lower, MetricScale::Ratio)

@@ -11,7 +11,7 @@ fn carry_out(
 ) -> (Vec<Vec<RunAsk>>, Vec<ComparedRun>, Option<Stopped>) {
     let (mut steps, mut done) = (Vec::new(), Vec::new());
     while steps.len() < most {
-        match next(design, &done) {
+        match next_design_step(design, &done) {
             DesignStep::Done(stopped) => return (steps, done, Some(stopped)),
             DesignStep::Measure(asks) => {
                 // Far apart in turn: nothing is ever known.
@@ -70,7 +70,7 @@ fn all_levels_belong_to_a_block_and_all_sides_to_a_step_at_once() {
     let (steps, done, _) = carry_out(&design, 1000, |_| Verdict::Valid);
     assert_eq!((steps.len(), done.len()), (6, 12));
     assert_eq!((steps[1][0].number, steps[1][1].number, steps[1][0].level), (3, 4, 1));
-    assert_eq!(estimate(&design, &done[..2], 10.0), (50.0, 50.0));
+    assert_eq!(estimate_remaining_s(&design, &done[..2], 10.0), (50.0, 50.0));
 }
 
 #[test]
@@ -78,11 +78,11 @@ fn it_goes_on_where_it_was() {
     let design = design(&[6, 8]);
     let (steps, done, _) = carry_out(&design, 1000, |_| Verdict::Valid);
     for (place, asks) in steps.iter().enumerate() {
-        assert_eq!(next(&design, &done[..place]), DesignStep::Measure(asks.clone()));
+        assert_eq!(next_design_step(&design, &done[..place]), DesignStep::Measure(asks.clone()));
     }
-    assert_eq!(estimate(&design, &done[..3], 10.0), (90.0, 130.0));
-    assert_eq!(estimate(&design, &done[..12], 10.0), (40.0, 40.0));
-    assert_eq!(estimate(&design, &done, 10.0), (0.0, 0.0));
+    assert_eq!(estimate_remaining_s(&design, &done[..3], 10.0), (90.0, 130.0));
+    assert_eq!(estimate_remaining_s(&design, &done[..12], 10.0), (40.0, 40.0));
+    assert_eq!(estimate_remaining_s(&design, &done, 10.0), (0.0, 0.0));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_look_ends_it_once_all_is_known() {
     let until = |design: &Design, value: &dyn Fn(&RunAsk) -> f64| {
         let mut done = Vec::new();
         loop {
-            match next(design, &done) {
+            match next_design_step(design, &done) {
                 DesignStep::Measure(asks) => {
                     done.extend(asks.iter().map(|ask| cell(*ask, &[("ttft_p50", value(ask))])));
                 }
@@ -126,8 +126,9 @@ fn a_look_ends_it_once_all_is_known() {
 
 #[test]
 fn nonsense_is_done() {
-    let done = |design: &Design| next(design, &[]) == DesignStep::Done(Stopped::LastLook);
+    let done =
+        |design: &Design| next_design_step(design, &[]) == DesignStep::Done(Stopped::LastLook);
     assert!(done(&Design { looks: vec![0], ..design(&[]) }));
     assert!(done(&Design { sides: Vec::new(), ..design(&[6]) }));
-    assert_eq!(estimate(&design(&[6]), &[], f64::NAN), (0.0, 0.0));
+    assert_eq!(estimate_remaining_s(&design(&[6]), &[], f64::NAN), (0.0, 0.0));
 }

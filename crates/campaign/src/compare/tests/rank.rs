@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{against_100, blocks, design, joined};
-use crate::compare::rank::{Runs, ranked};
+use crate::compare::rank::{Runs, rank_runs};
 use crate::compare::*;
 
 /// Two sides are better than the reference and one is worse, each told at one of the last steps;
@@ -33,7 +33,7 @@ fn who_is_better_than_the_better_is_better() {
     let own: Vec<_> = all.iter().filter(|found| found.metric == "ttft_p99").collect();
     let told: Vec<_> = own.iter().map(|found| found.outcome).collect();
     assert_eq!(told, [FigureOutcome::Better, FigureOutcome::Worse, FigureOutcome::Better]);
-    let ranks = ranking(&design, &done, &all, &[]);
+    let ranks = rank_sides(&design, &done, &all, &[]);
     let places: Vec<_> = ranks
         .iter()
         .filter(|rank| rank.metric == "ttft_p99")
@@ -57,12 +57,12 @@ impl Words {
 }
 
 impl Runs for Words {
-    fn value(&self, metric: &ComparedMetric, _: u32, side: u32) -> Option<f64> {
+    fn side_value(&self, metric: &ComparedMetric, _: u32, side: u32) -> Option<f64> {
         self.values.get(side as usize).copied().filter(|_| metric.name == "ttft_p99")
     }
 
     /// Of a figure that is better when it is lower, with a margin of 3 %.
-    fn test(&self, _: (&ComparedMetric, u32), sides: [u32; 2], _: f64) -> Option<[f64; 2]> {
+    fn test_sides(&self, _: (&ComparedMetric, u32), sides: [u32; 2], _: f64) -> Option<[f64; 2]> {
         match self.between(sides) {
             FigureOutcome::Better => Some([-0.2, -0.1]),
             FigureOutcome::Worse => Some([0.1, 0.2]),
@@ -106,7 +106,7 @@ proptest! {
         let base = findings(&super::design(&[6]), &pair)[0].clone();
         let found = |side| Finding { side, outcome: runs.between([0, side]), ..base.clone() };
         let all: Vec<Finding> = (1..count).map(found).collect();
-        let ranks = ranked(&design, 1, &runs, &all, &[]);
+        let ranks = rank_runs(&design, 1, &runs, &all, &[]);
         prop_assert_eq!(ranks.len(), count as usize);
         let of = |side: u32| ranks.iter().find(|rank| rank.side == side).unwrap();
         let is_ahead = |one: u32, other: u32| {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use super::{against_100, design, joined};
-use crate::compare::doubts::{of_differences, silence};
+use crate::compare::doubts::{clear_void_verdicts, difference_caveats};
 use crate::compare::*;
 
 fn compared(design: &Design, done: Vec<ComparedRun>) -> Comparison {
@@ -13,7 +13,7 @@ fn compared(design: &Design, done: Vec<ComparedRun>) -> Comparison {
         price_per_gpu_hour: Some(2.0),
         ..Side::default()
     });
-    Comparison::paired(
+    Comparison::from_paired_runs(
         CompareFacts::default(),
         design.clone(),
         sides.to_vec(),
@@ -84,7 +84,7 @@ fn what_is_not_comparable_has_no_verdict() {
     let fresh = findings(&design, &done);
     let outcomes = |spoils: &[&str]| -> Vec<FigureOutcome> {
         let mut all = fresh.clone();
-        silence(&mut all, &[difference(Matter::Refuse, spoils)]);
+        clear_void_verdicts(&mut all, &[difference(Matter::Refuse, spoils)]);
         all.iter().map(|found| found.outcome).collect()
     };
     assert_eq!(outcomes(&[]), [FigureOutcome::NoVerdict, FigureOutcome::NoVerdict]);
@@ -93,7 +93,7 @@ fn what_is_not_comparable_has_no_verdict() {
         [FigureOutcome::Worse, FigureOutcome::NoVerdict]
     );
     let severity = |matter: Matter, spoils: &[&str], insists: bool| {
-        of_differences(&design, &[difference(matter, spoils)], &fresh, insists)[0].severity
+        difference_caveats(&design, &[difference(matter, spoils)], &fresh, insists)[0].severity
     };
     assert_eq!(severity(Matter::Refuse, &[], false), Severity::Void);
     assert_eq!(severity(Matter::Refuse, &[], true), Severity::Warn);
@@ -145,7 +145,7 @@ fn margins_below_the_floor_are_said() {
         let evidence = ComparisonContext { floor: Some(floor(sd)), ..ComparisonContext::default() };
         let done = against_100("ttft_p50", &SAME);
         let facts = CompareFacts::default();
-        Comparison::paired(facts, design.clone(), Vec::new(), done, evidence).caveats
+        Comparison::from_paired_runs(facts, design.clone(), Vec::new(), done, evidence).caveats
     };
     // The margin of 3 % is 0.02956 in the logarithm.
     let mut design = design(&[6]);
@@ -167,8 +167,13 @@ fn requests_that_differ_are_said() {
     let proof = Proof { compared: 10, identical: 9, ..Proof::default() };
     let evidence = ComparisonContext { proof: Some(proof), ..ComparisonContext::default() };
     let done = against_100("ttft_p50", &SAME);
-    let found =
-        Comparison::paired(CompareFacts::default(), design(&[6]), Vec::new(), done, evidence);
+    let found = Comparison::from_paired_runs(
+        CompareFacts::default(),
+        design(&[6]),
+        Vec::new(),
+        done,
+        evidence,
+    );
     assert_eq!(found.caveats[0].code, CaveatCode::NotSameRequests);
     assert_eq!(found.verdict, Verdict::Suspect);
     // It can be read back.
@@ -244,8 +249,14 @@ fn a_side_that_fails_is_not_forgotten_with_its_blocks() {
 fn what_went_wrong_on_the_way_is_said() {
     let say = |facts: CompareFacts| {
         let done = against_100("ttft_p50", &SAME);
-        Comparison::paired(facts, design(&[6]), Vec::new(), done, ComparisonContext::default())
-            .verdict
+        Comparison::from_paired_runs(
+            facts,
+            design(&[6]),
+            Vec::new(),
+            done,
+            ComparisonContext::default(),
+        )
+        .verdict
     };
     let usual = CompareFacts::default;
     assert_eq!(say(usual()), Verdict::Valid);
@@ -263,8 +274,13 @@ fn what_went_wrong_on_the_way_is_said() {
         cell.ask.number = place;
         cell.doubt = Some(Caveat::new(code, Severity::Void, why));
     }
-    let found =
-        Comparison::paired(facts, design(&[6]), Vec::new(), done, ComparisonContext::default());
+    let found = Comparison::from_paired_runs(
+        facts,
+        design(&[6]),
+        Vec::new(),
+        done,
+        ComparisonContext::default(),
+    );
     assert_eq!(found.verdict, Verdict::Void);
     let why = found.caveats.iter().find(|caveat| caveat.code == CaveatCode::DoubtfulRuns).unwrap();
     let said = "4 of 16 runs were void, most often: too late (e.g. run 14): their blocks do not";

@@ -51,7 +51,7 @@ fn with_drops(gates: &str, drops: &[(&str, u64)]) -> Comparison {
         ledger.add(pair);
     }
     let dropped = drops.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect();
-    ledger.comparison(CompareFacts::default(), &ShadowFacts { dropped, ..facts() }, sides())
+    ledger.compare(CompareFacts::default(), &ShadowFacts { dropped, ..facts() }, sides())
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_candidate_that_is_behind_is_not_shown_to_be_as_fast() {
     }
     let dropped = BTreeMap::from([("waited".to_owned(), 900)]);
     let shadow = ShadowFacts { dropped, ..facts() };
-    let found = ledger.comparison(CompareFacts::default(), &shadow, sides());
+    let found = ledger.compare(CompareFacts::default(), &shadow, sides());
     assert_eq!(found.gates[0].outcome, FigureOutcome::Worse);
 }
 
@@ -114,7 +114,7 @@ fn another_share_than_was_asked_for_is_said() {
     let said = |share: f64, passed: u64, chosen: u64| {
         let shadow = ShadowFacts { share, passed, chosen, ..facts() };
         let ledger = Ledger::new(PairSettings::default());
-        let found = ledger.comparison(CompareFacts::default(), &shadow, sides());
+        let found = ledger.compare(CompareFacts::default(), &shadow, sides());
         let text = "there are few conversations, or they begin alike";
         let own = found.caveats.into_iter().find(|caveat| caveat.message.contains(text));
         own.map(|own| (own.severity, own.message))

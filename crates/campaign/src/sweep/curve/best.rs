@@ -17,9 +17,12 @@ struct RankedConfiguration {
 
 /// The place of the configuration with the highest confirmed load, where one has an answer, and how
 /// sure that is, in words.
-pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
-    let entries: Vec<RankedConfiguration> =
-        configurations.iter().enumerate().filter_map(|(place, one)| entry(place, one)).collect();
+pub fn best_configuration(configurations: &[Configuration]) -> (Option<usize>, String) {
+    let entries: Vec<RankedConfiguration> = configurations
+        .iter()
+        .enumerate()
+        .filter_map(|(place, one)| rank_entry(place, one))
+        .collect();
     let is_searched =
         |one: &Configuration| one.sweep.as_ref().is_some_and(|sweep| sweep.goodput.is_some());
     // The first of equals, so that the order of the list decides and not that of the search.
@@ -44,12 +47,12 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
         .iter()
         .enumerate()
         .filter(|(place, one)| is_searched(one) && entries.iter().all(|e| e.place != *place))
-        .map(|(_, one)| name(one))
+        .map(|(_, one)| values_text(one))
         .collect();
     let because = match (others.first(), ties.is_empty()) {
         (None, _) => "the only one with a goodput".to_owned(),
         (_, false) => format!("tied within the intervals with {}", ties.join(", ")),
-        (Some(second), true) => beats(first, second),
+        (Some(second), true) => compare_best_two(first, second),
     };
     let unknown = if unknown.is_empty() {
         String::new()
@@ -59,7 +62,7 @@ pub fn best(configurations: &[Configuration]) -> (Option<usize>, String) {
     (Some(first.place), format!("{because}{unknown}"))
 }
 
-fn beats(first: &RankedConfiguration, second: &RankedConfiguration) -> String {
+fn compare_best_two(first: &RankedConfiguration, second: &RankedConfiguration) -> String {
     let ends = |entry: &RankedConfiguration| {
         let high =
             if entry.high.is_finite() { format!("{:.1}]", entry.high) } else { "…)".to_owned() };
@@ -75,15 +78,15 @@ fn beats(first: &RankedConfiguration, second: &RankedConfiguration) -> String {
 }
 
 /// Its varied values as one writes them: `x=2048 y=8`.
-pub(crate) fn name(configuration: &Configuration) -> String {
+pub(crate) fn values_text(configuration: &Configuration) -> String {
     let values: Vec<String> =
         configuration.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if values.is_empty() { configuration.folder.clone() } else { values.join(" ") }
 }
 
-fn entry(place: usize, configuration: &Configuration) -> Option<RankedConfiguration> {
+fn rank_entry(place: usize, configuration: &Configuration) -> Option<RankedConfiguration> {
     let sweep = configuration.sweep.as_ref().filter(|sweep| sweep.verdict != Verdict::Void)?;
-    let goodput = sweep.goodput.as_ref().filter(|goodput| is_answer(goodput))?;
+    let goodput = sweep.goodput.as_ref().filter(|goodput| has_answer(goodput))?;
     // Users of different configurations are not worth the same; requests are.
     let of = |rps: Option<f64>, level: Option<f64>| {
         rps.or(level.filter(|_| goodput.axis == Axis::Rate)).filter(|v| v.is_finite() && *v > 0.0)
@@ -96,9 +99,9 @@ fn entry(place: usize, configuration: &Configuration) -> Option<RankedConfigurat
     let (low, high) = goodput.crossing.map_or((confirmed, rejected), |at| {
         (at.low.unwrap_or(0.0) * each, at.high.map_or(f64::INFINITY, |high| high * each))
     });
-    Some(RankedConfiguration { place, name: name(configuration), confirmed, low, high })
+    Some(RankedConfiguration { place, name: values_text(configuration), confirmed, low, high })
 }
 
-fn is_answer(goodput: &Goodput) -> bool {
+fn has_answer(goodput: &Goodput) -> bool {
     matches!(goodput.state, GoodputState::Found | GoodputState::AtLeast)
 }

@@ -12,14 +12,14 @@ const SEED: u64 = 3_600;
 
 /// `value` with the middle 95 % of what `again` says of drawn points. A draw may answer infinity; an
 /// end there is not known.
-pub(super) fn interval(
+pub(super) fn bootstrap_interval(
     points: &[&PointSummary],
     value: f64,
     again: impl Fn(&[&PointSummary]) -> Option<f64>,
 ) -> Bounded {
     let draw = |index: u64| {
         let mut random = RandomStream::new(SEED, Domain::Sampling, index);
-        let pick = |_| points.get(random.below(points.len() as u64) as usize).copied();
+        let pick = |_| points.get(random.next_below(points.len() as u64) as usize).copied();
         let drawn: Vec<&PointSummary> = (0..points.len()).filter_map(pick).collect();
         again(&drawn)
     };

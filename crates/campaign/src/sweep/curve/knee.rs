@@ -13,7 +13,7 @@
 
 use goodput_model::EndedBy;
 
-use super::{Knee, by_level, positive};
+use super::{Knee, by_level, positive_value};
 use crate::sweep::{Figures, Miss, Point, PointStanding, PointSummary};
 
 /// The share that must be delivered.
@@ -29,19 +29,21 @@ enum Delivery {
 }
 
 /// Completions per arrival of this window; none in a closed loop.
-pub fn delivered(figures: &Figures) -> Option<f64> {
-    positive(figures.offered_rps)?;
+pub fn delivered_share(figures: &Figures) -> Option<f64> {
+    positive_value(figures.offered_rps)?;
     let by_rate = || {
-        let due = positive(figures.scheduled_rps)?;
+        let due = positive_value(figures.scheduled_rps)?;
         figures.requests_per_s.map(|ended| ended / due)
     };
     figures.balance.or_else(by_rate).filter(|share| share.is_finite())
 }
 
 /// The knee, and the levels above it, or all where there is none, that are too short to judge.
-pub(super) fn knee(points: &[&PointSummary]) -> (Option<Knee>, Vec<f64>) {
-    let levels: Vec<(f64, Delivery)> =
-        by_level(points).into_iter().map(|(level, points)| (level, delivery(&points))).collect();
+pub(super) fn find_knee(points: &[&PointSummary]) -> (Option<Knee>, Vec<f64>) {
+    let levels: Vec<(f64, Delivery)> = by_level(points)
+        .into_iter()
+        .map(|(level, points)| (level, judge_delivery(&points)))
+        .collect();
     let is = |wanted: Delivery| move |(_, found): &&(f64, Delivery)| *found == wanted;
     let level = levels.iter().rev().find(is(Delivery::Delivered)).map(|(level, _)| *level);
     let above = || levels.iter().filter(|(at, _)| level.is_none_or(|level| *at > level));
@@ -51,7 +53,7 @@ pub(super) fn knee(points: &[&PointSummary]) -> (Option<Knee>, Vec<f64>) {
 }
 
 /// Whether the server fell behind, or turned requests away, by the verdict on this point.
-pub(in crate::sweep) fn is_lost(point: &PointSummary) -> bool {
+pub(in crate::sweep) fn has_fallen_behind(point: &PointSummary) -> bool {
     let miss = matches!(
         point.standing,
         PointStanding::Missed(Miss::OverSaturated | Miss::RateLimited | Miss::Errors)
@@ -60,22 +62,22 @@ pub(in crate::sweep) fn is_lost(point: &PointSummary) -> bool {
 }
 
 /// The runs at one level together.
-fn delivery(points: &[&PointSummary]) -> Delivery {
+fn judge_delivery(points: &[&PointSummary]) -> Delivery {
     let is_given_up =
         |point: &&PointSummary| point.point.figures.ended_by == Some(EndedBy::Hopeless);
-    match counted(points) {
+    match delivery_by_counts(points) {
         Delivery::Delivered if points.iter().all(is_given_up) => Delivery::CannotTell,
         found => found,
     }
 }
 
-fn counted(points: &[&PointSummary]) -> Delivery {
+fn delivery_by_counts(points: &[&PointSummary]) -> Delivery {
     let requests = |is_lost: &dyn Fn(&PointSummary) -> bool| -> f64 {
         points.iter().filter(|point| is_lost(point)).map(|p| p.point.figures.requests as f64).sum()
     };
     let all = requests(&|_| true);
     // Runs that disagree: half of the requests are enough to doubt the level.
-    if all > 0.0 && 2.0 * requests(&is_lost) >= all {
+    if all > 0.0 && 2.0 * requests(&has_fallen_behind) >= all {
         return Delivery::Short;
     }
     let counted: Vec<RequestCount> =
@@ -120,9 +122,9 @@ struct RequestCount {
 impl RequestCount {
     fn from_point(point: &Point) -> Option<Self> {
         let figures = &point.figures;
-        let ended = delivered(figures)?;
-        let due = positive(figures.scheduled_rps.map(|rate| rate * figures.window_s))?;
-        let under_way = positive(figures.in_flight).unwrap_or(0.0);
+        let ended = delivered_share(figures)?;
+        let due = positive_value(figures.scheduled_rps.map(|rate| rate * figures.window_s))?;
+        let under_way = positive_value(figures.in_flight).unwrap_or(0.0);
         let answer_s = figures.e2e_ms.mean.or(figures.e2e_ms.p50.map(|p50| p50.value));
         let was_filled = answer_s.is_none_or(|ms| point.ask.burn_in_s * 1000.0 >= ms);
         // A point that was given up has cut its own requests off.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use goodput_model::EndedBy;
 use serde::{Deserialize, Serialize};
 
-use super::{Knee, is_on_curve, knee::is_lost};
+use super::{Knee, is_on_curve, knee::has_fallen_behind};
 use crate::sweep::{Bounded, Figures, Level, PointSummary};
 
 /// The latency of a front of throughput against latency.
@@ -33,7 +33,7 @@ impl FrontLatency {
         [Self::TtftP50, Self::TtftP99, Self::TpotP50, Self::TpotP99, Self::E2eP50, Self::E2eP99];
 
     /// That of a point in milliseconds; none with too few samples.
-    pub fn figure(self, figures: &Figures) -> Option<Bounded> {
+    pub fn figure_of(self, figures: &Figures) -> Option<Bounded> {
         match self {
             Self::TtftP50 => figures.ttft_ms.p50,
             Self::TtftP99 => figures.ttft_ms.p99,
@@ -45,7 +45,7 @@ impl FrontLatency {
     }
 
     /// As a page says it: `p99 TTFT`.
-    pub fn name(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
             Self::TtftP50 => "median TTFT",
             Self::TtftP99 => "p99 TTFT",
@@ -59,10 +59,10 @@ impl FrontLatency {
 
 /// The latency of the front where none is chosen: the median TPOT, or the median E2E where fewer
 /// points have a TPOT.
-pub(super) fn usual(points: &[PointSummary]) -> FrontLatency {
+pub(super) fn default_front_latency(points: &[PointSummary]) -> FrontLatency {
     let measured = |latency: FrontLatency| {
         let on_curve = points.iter().filter(|point| is_on_curve(point));
-        on_curve.filter(|point| latency.figure(&point.point.figures).is_some()).count()
+        on_curve.filter(|point| latency.figure_of(&point.point.figures).is_some()).count()
     };
     let is_tpot = measured(FrontLatency::TpotP50) >= measured(FrontLatency::E2eP50);
     if is_tpot { FrontLatency::TpotP50 } else { FrontLatency::E2eP50 }
@@ -72,20 +72,20 @@ pub(super) fn usual(points: &[PointSummary]) -> FrontLatency {
 /// tokens per second and
 /// that latency. Loads that the server does not keep up with do not count: their latencies
 /// are those of the minute at which they were stopped.
-pub(super) fn fronts(
+pub(super) fn all_fronts(
     points: &[PointSummary],
     knee: Option<Knee>,
 ) -> BTreeMap<FrontLatency, Vec<usize>> {
     let offers: Vec<usize> = (0..points.len())
-        .filter(|place| points.get(*place).is_some_and(|point| is_offer(point, knee)))
+        .filter(|place| points.get(*place).is_some_and(|point| is_delivered_load(point, knee)))
         .collect();
-    let all = FrontLatency::ALL.map(|latency| (latency, front(points, &offers, latency)));
+    let all = FrontLatency::ALL.map(|latency| (latency, pareto_front(points, &offers, latency)));
     all.into_iter().filter(|(_, places)| !places.is_empty()).collect()
 }
 
 /// Whether the server keeps up with the load of a point. An open loop above the knee is not delivered,
 /// even if the point was too short to show that a queue grows.
-fn is_offer(point: &PointSummary, knee: Option<Knee>) -> bool {
+fn is_delivered_load(point: &PointSummary, knee: Option<Knee>) -> bool {
     let ask = &point.point.ask;
     let is_above = match ask.level {
         Level::Rate(rate) => knee.is_some_and(|knee| rate > knee.level * (1.0 + 1e-9)),
@@ -93,15 +93,16 @@ fn is_offer(point: &PointSummary, knee: Option<Knee>) -> bool {
     };
     is_on_curve(point)
         && !is_above
-        && !is_lost(point)
+        && !has_fallen_behind(point)
         && point.point.figures.ended_by != Some(EndedBy::Hopeless)
 }
 
-fn front(points: &[PointSummary], offers: &[usize], latency: FrontLatency) -> Vec<usize> {
+fn pareto_front(points: &[PointSummary], offers: &[usize], latency: FrontLatency) -> Vec<usize> {
     let offer = |place: &usize| {
         let figures = &points.get(*place)?.point.figures;
         let throughput = figures.output_tps.filter(|v| v.is_finite() && *v > 0.0)?;
-        let latency = latency.figure(figures).map(|found| found.value).filter(|v| v.is_finite())?;
+        let latency =
+            latency.figure_of(figures).map(|found| found.value).filter(|v| v.is_finite())?;
         Some((*place, throughput, latency))
     };
     let offers: Vec<(usize, f64, f64)> = offers.iter().filter_map(offer).collect();
@@ -112,7 +113,7 @@ fn front(points: &[PointSummary], offers: &[usize], latency: FrontLatency) -> Ve
 }
 
 /// Place of the point with the most good requests per second.
-pub(super) fn peak(points: &[PointSummary]) -> Option<usize> {
+pub(super) fn peak_goodput(points: &[PointSummary]) -> Option<usize> {
     points
         .iter()
         .enumerate()

@@ -7,8 +7,8 @@ use goodput_model::{EndedBy, StopEarly, Verdict};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::isotonic::falling;
-use super::kneedle::knee as kneedle_of;
+use super::isotonic::pool_falling;
+use super::kneedle::first_knee as kneedle_of;
 use super::*;
 use crate::sweep::{
     Axis, Configuration, Effort, Figures, Goodput, GoodputState, Level, Miss, Point, PointAsk,
@@ -50,7 +50,7 @@ fn usl_agrees_with_scipy() {
                 with(open(*x, *n), |point| point.point.figures.window_s = *seconds)
             })
             .collect();
-        let usl = curve(&points).usl.unwrap();
+        let usl = fit_curve(&points).usl.unwrap();
         let (law, expected) = ([usl.gamma, usl.alpha, usl.beta], numbers(&row["law"]));
         // SciPy ends where its steps are small: some six digits, and never quite on a bound.
         for (found, expected) in law.iter().zip(&expected) {
@@ -74,7 +74,7 @@ fn usl_agrees_with_scipy() {
 #[test]
 fn isotonic_agrees_with_scikit_learn() {
     for row in rows("falling") {
-        let found = falling(&pairs(&row["values"]));
+        let found = pool_falling(&pairs(&row["values"]));
         for (found, expected) in found.iter().zip(numbers(&row["falling"])) {
             assert!((found - expected).abs() < 1e-12, "{row}");
         }
@@ -150,30 +150,30 @@ fn saturated(rate: f64) -> PointSummary {
 #[test]
 fn the_knee_is_the_highest_level_that_is_delivered() {
     let points = [open(10.0, 10.0), open(20.0, 25.0), saturated(30.0), saturated(40.0)];
-    assert_eq!(curve(&points).knee, Some(Knee { level: 20.0, beyond: Some(30.0) }));
-    assert_eq!(curve(&points[..2]).knee, Some(Knee { level: 20.0, beyond: None }));
-    assert_eq!(curve(&points[2..]).knee, None);
-    assert_eq!(curve(&[]), Curve::default());
+    assert_eq!(fit_curve(&points).knee, Some(Knee { level: 20.0, beyond: Some(30.0) }));
+    assert_eq!(fit_curve(&points[..2]).knee, Some(Knee { level: 20.0, beyond: None }));
+    assert_eq!(fit_curve(&points[2..]).knee, None);
+    assert_eq!(fit_curve(&[]), Curve::default());
 }
 
 #[test]
 fn what_is_under_way_at_the_end_of_a_short_point_is_not_lost() {
     // 300 scheduled, 282 ended: 18 more in flight than at its start, of 40 on average (3 sd are 26.8).
     let kept = short(20.0, 40.0, 0.94, PointStanding::Met);
-    assert_eq!(curve(&[kept]).knee, Some(Knee { level: 20.0, beyond: None }));
+    assert_eq!(fit_curve(&[kept]).knee, Some(Knee { level: 20.0, beyond: None }));
     // The same where it is unknown whether the queue grows.
     let missed = PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
     let unclear = [open(10.0, 10.0), short(20.0, 40.0, 0.94, missed.clone())];
-    assert_eq!(curve(&unclear).knee, Some(Knee { level: 10.0, beyond: None }));
+    assert_eq!(fit_curve(&unclear).knee, Some(Knee { level: 10.0, beyond: None }));
     // 300 due, 240 ended: 60 more are beyond chance.
     let lost = [open(10.0, 10.0), short(20.0, 40.0, 0.8, missed)];
-    assert_eq!(curve(&lost).knee, Some(Knee { level: 10.0, beyond: Some(20.0) }));
-    assert_eq!(curve(&unclear).too_short, [20.0]);
-    assert_eq!(curve(&lost).too_short, [0.0; 0]);
+    assert_eq!(fit_curve(&lost).knee, Some(Knee { level: 10.0, beyond: Some(20.0) }));
+    assert_eq!(fit_curve(&unclear).too_short, [20.0]);
+    assert_eq!(fit_curve(&lost).too_short, [0.0; 0]);
     // Without burn-in a window begins with an empty server.
     let cold =
         with(short(20.0, 40.0, 0.80, PointStanding::Met), |point| point.point.ask.burn_in_s = 0.0);
-    assert_eq!(curve(&[cold]).knee, Some(Knee { level: 20.0, beyond: None }));
+    assert_eq!(fit_curve(&[cold]).knee, Some(Knee { level: 20.0, beyond: None }));
 }
 
 #[test]
@@ -182,11 +182,11 @@ fn a_point_that_was_given_up_is_never_delivered() {
         point.point.figures.ended_by = Some(EndedBy::Hopeless);
         point.standing = PointStanding::Missed(Miss::Term("p99 ttft < 500ms".to_owned()));
     });
-    let found = curve(&[open(10.0, 10.0), given_up]);
+    let found = fit_curve(&[open(10.0, 10.0), given_up]);
     assert_eq!(found.knee, Some(Knee { level: 10.0, beyond: None }));
     assert_eq!(found.too_short, [75.7]);
     // A finished one next to it says more.
-    let both = curve(&[open(10.0, 10.0), given_up_at(20.0), open(20.0, 25.0)]);
+    let both = fit_curve(&[open(10.0, 10.0), given_up_at(20.0), open(20.0, 25.0)]);
     assert_eq!(both.knee.map(|knee| knee.level), Some(20.0));
 }
 
@@ -202,7 +202,7 @@ fn requests_that_fail_are_not_delivered() {
         figures.requests_per_s = Some(1780.0 / 60.0);
     });
     let points = [open(10.0, 10.0), refused];
-    assert_eq!(curve(&points).knee, Some(Knee { level: 10.0, beyond: Some(30.0) }));
+    assert_eq!(fit_curve(&points).knee, Some(Knee { level: 10.0, beyond: Some(30.0) }));
 }
 
 #[test]
@@ -214,11 +214,11 @@ fn a_closed_loop_has_no_knee_by_rule() {
             point.point.figures.balance = None;
         })
     };
-    assert_eq!(curve(&[users(1), users(2), users(4)]).knee, None);
+    assert_eq!(fit_curve(&[users(1), users(2), users(4)]).knee, None);
 }
 
 #[test]
-fn warm_up_twins_and_spoilt_points_are_left_out() {
+fn warm_up_twins_and_spoiled_points_are_left_out() {
     let purposes = [Purpose::WarmUp, Purpose::Twin]
         .map(|purpose| with(open(50.0, 10.0), |point| point.point.ask.purpose = purpose));
     for point in purposes {
@@ -246,30 +246,30 @@ fn shapes_of_a_law_that_is_known() {
         with(open(x, n), |point| point.point.ask.level = Level::Users(n as u32))
     };
     let points: Vec<PointSummary> = [1., 2., 4., 8., 16., 32., 64.].map(point).into();
-    let usl = curve(&points).usl.unwrap();
+    let usl = fit_curve(&points).usl.unwrap();
     let peak = usl.peak.unwrap();
     assert!((peak.value - (0.95f64 / 0.001).sqrt()).abs() < 1e-3, "{usl:?}");
     assert!(peak.low.unwrap() <= peak.value && peak.value <= peak.high.unwrap(), "{usl:?}");
     assert_eq!((usl.points, usl.r2 > 0.999_999), (7, true), "{usl:?}");
-    assert_eq!(curve(&points[..5]).usl, None);
-    let kneedle = curve(&points).kneedle.unwrap();
+    assert_eq!(fit_curve(&points[..5]).usl, None);
+    let kneedle = fit_curve(&points).kneedle.unwrap();
     assert_eq!((kneedle.level.value, kneedle.points), (16.0, 7));
-    assert_eq!(curve(&points[..4]).kneedle, None);
-    assert_eq!(curve(&points), curve(&points), "the same again");
+    assert_eq!(fit_curve(&points[..4]).kneedle, None);
+    assert_eq!(fit_curve(&points), fit_curve(&points), "the same again");
 }
 
 #[test]
 fn a_server_that_does_not_slow_down_has_no_peak() {
     let points: Vec<PointSummary> =
         (1..9).map(|n| open(f64::from(n), 4.0 * f64::from(n))).collect();
-    let usl = curve(&points).usl.unwrap();
+    let usl = fit_curve(&points).usl.unwrap();
     assert!((usl.gamma - 0.25).abs() < 1e-9 && usl.peak.is_none(), "{usl:?}");
     // A peak at 3,162 that 8 in flight say nothing about.
     let far = |n: u32| {
         let n = f64::from(n);
         open(n / (1.0 + 1e-7 * n * (n - 1.0)), n)
     };
-    let usl = curve(&(1..9).map(far).collect::<Vec<_>>()).usl.unwrap();
+    let usl = fit_curve(&(1..9).map(far).collect::<Vec<_>>()).usl.unwrap();
     assert!((usl.beta / 1e-7 - 1.0).abs() < 0.01 && usl.peak.is_none(), "{usl:?}");
 }
 
@@ -278,23 +278,23 @@ fn intervals_come_of_points_drawn_again() {
     let points: Vec<PointSummary> = (0..40).map(|n| open(f64::from(n), 1.0)).collect();
     let points: Vec<&PointSummary> = points.iter().collect();
     let mean = |points: &[&PointSummary]| {
-        Some(points.iter().map(|point| level(point)).sum::<f64>() / points.len() as f64)
+        Some(points.iter().map(|point| level_value(point)).sum::<f64>() / points.len() as f64)
     };
-    let found = bootstrap::interval(&points, 19.5, mean);
+    let found = bootstrap::bootstrap_interval(&points, 19.5, mean);
     // A mean of 40 draws from 0 to 39 has a standard deviation of √((40² − 1)/12/40) = 1.825; 400
     // draws know the ends of their middle 95 % to about a tenth of it.
     let (low, high) = (found.low.unwrap(), found.high.unwrap());
     assert!((low - (19.5 - 1.96 * 1.825)).abs() < 0.5, "{found:?}");
     assert!((high - (19.5 + 1.96 * 1.825)).abs() < 0.5, "{found:?}");
     // A shape that few draws have carries no interval; an end at infinity is not known.
-    assert_eq!(bootstrap::interval(&points, 1.0, |_| None), bounded(1.0));
-    assert_eq!(bootstrap::interval(&points, 1.0, |_| Some(f64::INFINITY)), bounded(1.0));
+    assert_eq!(bootstrap::bootstrap_interval(&points, 1.0, |_| None), bounded(1.0));
+    assert_eq!(bootstrap::bootstrap_interval(&points, 1.0, |_| Some(f64::INFINITY)), bounded(1.0));
 }
 
 #[test]
 fn repeats_of_one_level_are_one_level() {
     let points: Vec<PointSummary> = (0..8).map(|i| open(10.0, 10.0 + f64::from(i))).collect();
-    assert_eq!((curve(&points).usl, curve(&points).kneedle), (None, None));
+    assert_eq!((fit_curve(&points).usl, fit_curve(&points).kneedle), (None, None));
 }
 
 fn bounded(value: f64) -> Bounded {
@@ -311,7 +311,7 @@ fn attainment_falls_and_weighs_by_independent_requests() {
     };
     // Out of order; 20 and 30 violate and are pooled 1 : 3.
     let points = [point(30.0, 0.98, 300.0), point(10.0, 1.0, 50.0), point(20.0, 0.94, 100.0)];
-    let found = curve(&points).attainment;
+    let found = fit_curve(&points).attainment;
     assert_eq!(found.iter().map(|at| at.0).collect::<Vec<_>>(), [10.0, 20.0, 30.0]);
     assert_eq!(found[0].1, 1.0);
     assert!((found[1].1 - 0.97).abs() < 1e-12 && found[1].1 == found[2].1, "{found:?}");
@@ -329,7 +329,7 @@ fn the_front_and_the_peak() {
         with(point(50.0, 60.0, 2.0), |p| p.standing = PointStanding::Missed(Miss::OverSaturated));
     // The second is beaten by the third in both.
     let points = [point(10.0, 20.0, 9.0), point(20.0, 40.0, 19.0), point(25.0, 35.0, 15.0), lost];
-    let found = curve(&points);
+    let found = fit_curve(&points);
     assert_eq!((found.pareto, found.peak), (vec![0, 2], Some(1)));
 }
 
@@ -408,31 +408,31 @@ fn answered(name: &str, confirmed: f64, rejected: Option<f64>) -> Configuration 
 #[test]
 fn the_best_configuration_and_how_sure_that_is() {
     let [a, b] = [answered("2048", 20.0, Some(21.0)), answered("4096", 22.4, Some(23.1))];
-    let (place, because) = best(&[a.clone(), b.clone()]);
+    let (place, because) = best_configuration(&[a.clone(), b.clone()]);
     assert_eq!(place, Some(1));
     assert_eq!(
         because,
         "beats x=2048 by 12 %: their intervals [22.4, 23.1] and [20.0, 21.0] req/s do not overlap"
     );
     let close = answered("8192", 22.0, Some(22.5));
-    let (place, because) = best(&[a.clone(), b.clone(), close]);
+    let (place, because) = best_configuration(&[a.clone(), b.clone(), close]);
     assert_eq!((place, because.as_str()), (Some(1), "tied within the intervals with x=8192"));
     // Nothing that was allowed was too much: it may be the better one.
     let open_end = answered("1", 10.0, None);
-    let (_, because) = best(&[b.clone(), open_end]);
+    let (_, because) = best_configuration(&[b.clone(), open_end]);
     assert_eq!(because, "tied within the intervals with x=1");
     let mut unclear = a.clone();
     unclear.sweep.as_mut().unwrap().goodput.as_mut().unwrap().state = GoodputState::Unclear;
-    let (place, because) = best(&[unclear.clone(), b.clone()]);
+    let (place, because) = best_configuration(&[unclear.clone(), b.clone()]);
     let expected =
         "the only one with a goodput; not compared, because they have no goodput: x=2048";
     assert_eq!((place, because.as_str()), (Some(1), expected));
-    assert_eq!(best(&[unclear]), (None, "no configuration has a goodput".to_owned()));
+    assert_eq!(best_configuration(&[unclear]), (None, "no configuration has a goodput".to_owned()));
     // A void sweep is not an answer.
     let mut void = b;
     void.sweep.as_mut().unwrap().verdict = Verdict::Void;
-    assert_eq!(best(&[void, a]).0, Some(1));
-    assert!(best(&[]).1.starts_with("the sweep did not search for a goodput"));
+    assert_eq!(best_configuration(&[void, a]).0, Some(1));
+    assert!(best_configuration(&[]).1.starts_with("the sweep did not search for a goodput"));
 }
 
 fn wild() -> impl Strategy<Value = f64> {
@@ -456,7 +456,7 @@ proptest! {
                 figures.tpot_ms.p50 = Some(bounded(*in_flight));
             }))
             .collect();
-        let found = curve(&points);
+        let found = fit_curve(&points);
         prop_assert!(found.attainment.iter().all(|at| (0.0..=1.0).contains(&at.1)), "{found:?}");
         prop_assert!(found.attainment.windows(2).all(|pair| pair[0].1 >= pair[1].1));
         prop_assert!(found.pareto.iter().chain(&found.peak).all(|place| *place < points.len()));

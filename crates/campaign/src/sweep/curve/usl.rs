@@ -6,7 +6,7 @@
 
 use goodput_model::EndedBy;
 
-use super::{Usl, bootstrap, by_level, knee::is_lost, positive};
+use super::{Usl, bootstrap, by_level, knee::has_fallen_behind, positive_value};
 use crate::sweep::PointSummary;
 
 /// Fewer levels than twice the unknowns say little.
@@ -26,63 +26,70 @@ struct UslPoint {
 /// γ, α, β.
 type Law = [f64; 3];
 
-pub(super) fn usl(points: &[&PointSummary]) -> Option<Usl> {
+pub(super) fn fit_usl(points: &[&PointSummary]) -> Option<Usl> {
     let used: Vec<&PointSummary> =
-        points.iter().copied().filter(|point| seen(point).is_some()).collect();
+        points.iter().copied().filter(|point| usl_point(point).is_some()).collect();
     if by_level(&used).len() < FEWEST {
         return None;
     }
-    let all: Vec<UslPoint> = used.iter().filter_map(|point| seen(point)).collect();
-    let law = fit(&all)?;
+    let all: Vec<UslPoint> = used.iter().filter_map(|point| usl_point(point)).collect();
+    let law = fit_law(&all)?;
     let most = all.iter().map(|seen| seen.n).fold(0.0, f64::max);
     let again = |points: &[&PointSummary]| {
-        let drawn: Vec<UslPoint> = points.iter().filter_map(|point| seen(point)).collect();
+        let drawn: Vec<UslPoint> = points.iter().filter_map(|point| usl_point(point)).collect();
         // A law without a peak has it at infinity.
-        Some(peak(fit(&drawn)?, most).unwrap_or(f64::INFINITY))
+        Some(throughput_peak(fit_law(&drawn)?, most).unwrap_or(f64::INFINITY))
     };
-    let peak = peak(law, most).map(|at| bootstrap::interval(&used, at, again));
+    let peak = throughput_peak(law, most).map(|at| bootstrap::bootstrap_interval(&used, at, again));
     let [gamma, alpha, beta] = law;
-    Some(Usl { gamma, alpha, beta, peak, points: all.len() as u32, r2: explained(law, &all)? })
+    Some(Usl {
+        gamma,
+        alpha,
+        beta,
+        peak,
+        points: all.len() as u32,
+        r2: explained_share(law, &all)?,
+    })
 }
 
-fn seen(point: &PointSummary) -> Option<UslPoint> {
+fn usl_point(point: &PointSummary) -> Option<UslPoint> {
     let figures = &point.point.figures;
-    if is_lost(point) || figures.ended_by == Some(EndedBy::Hopeless) {
+    if has_fallen_behind(point) || figures.ended_by == Some(EndedBy::Hopeless) {
         return None;
     }
-    let (n, x) = (positive(figures.in_flight)?, positive(figures.requests_per_s)?);
-    Some(UslPoint { n, x, weight: positive(Some(figures.window_s / x))? })
+    let (n, x) = (positive_value(figures.in_flight)?, positive_value(figures.requests_per_s)?);
+    Some(UslPoint { n, x, weight: positive_value(Some(figures.window_s / x))? })
 }
 
 /// Where throughput is highest; none if it rises forever, or as far as can be told.
-fn peak([_, alpha, beta]: Law, most: f64) -> Option<f64> {
+fn throughput_peak([_, alpha, beta]: Law, most: f64) -> Option<f64> {
     let at = (beta > 0.0 && alpha < 1.0).then(|| ((1.0 - alpha) / beta).sqrt())?;
     (at <= REACH * most).then_some(at)
 }
 
 /// The law with the least weighted squares among those without negative parts.
-fn fit(seen: &[UslPoint]) -> Option<Law> {
+fn fit_law(seen: &[UslPoint]) -> Option<Law> {
     let is_allowed = |law: &Law| law[0] > 0.0 && law[1] >= 0.0 && law[2] >= 0.0;
-    let all = descend(seen, [true, true, true]).filter(is_allowed);
+    let all = levenberg_marquardt(seen, [true, true, true]).filter(is_allowed);
     // Else the best one lies on an edge.
     all.or_else(|| {
         [[true, true, false], [true, false, true], [true, false, false]]
             .into_iter()
-            .filter_map(|free| descend(seen, free).filter(is_allowed))
-            .min_by(|a, b| squares(*a, seen).total_cmp(&squares(*b, seen)))
+            .filter_map(|free| levenberg_marquardt(seen, free).filter(is_allowed))
+            .min_by(|a, b| weighted_squares(*a, seen).total_cmp(&weighted_squares(*b, seen)))
     })
 }
 
 /// Levenberg–Marquardt over the free ones of the parameters; the others are 0.
-fn descend(seen: &[UslPoint], free: [bool; 3]) -> Option<Law> {
-    let mut law = start(seen, free)?;
-    let mut error = squares(law, seen);
+fn levenberg_marquardt(seen: &[UslPoint], free: [bool; 3]) -> Option<Law> {
+    let mut law = linear_start(seen, free)?;
+    let mut error = weighted_squares(law, seen);
     let mut damping = 1e-3;
     for _ in 0..ROUNDS {
-        let (matrix, vector) = normal(law, seen, free);
-        let step = solve(damped(matrix, damping), vector)?;
+        let (matrix, vector) = normal_equations(law, seen, free);
+        let step = solve_linear(damp_diagonal(matrix, damping), vector)?;
         let next = [law[0] + step[0], law[1] + step[1], law[2] + step[2]];
-        let after = squares(next, seen);
+        let after = weighted_squares(next, seen);
         if after < error {
             let is_there = error - after <= 1e-15 * error;
             (law, error, damping) = (next, after, (damping * 0.1).max(1e-12));
@@ -99,31 +106,31 @@ fn descend(seen: &[UslPoint], free: [bool; 3]) -> Option<Law> {
 }
 
 /// N/X is linear in 1/γ, α/γ and β/γ: close, but with other weights.
-fn start(seen: &[UslPoint], free: [bool; 3]) -> Option<Law> {
+fn linear_start(seen: &[UslPoint], free: [bool; 3]) -> Option<Law> {
     let (mut matrix, mut vector) = ([[0.0; 3]; 3], [0.0; 3]);
     for UslPoint { n, x, weight } in seen {
-        let basis = masked([1.0, n - 1.0, n * (n - 1.0)], free);
+        let basis = mask_fixed([1.0, n - 1.0, n * (n - 1.0)], free);
         let weight = weight * x.powi(4) / (n * n);
-        gather(&mut matrix, &mut vector, basis, weight, n / x);
+        add_equation(&mut matrix, &mut vector, basis, weight, n / x);
     }
-    let [a, b, c] = solve(fill(matrix, free), vector)?;
+    let [a, b, c] = solve_linear(fix_parameters(matrix, free), vector)?;
     let law = [1.0 / a, b / a, c / a];
-    if law[0] > 0.0 && squares(law, seen).is_finite() {
+    if law[0] > 0.0 && weighted_squares(law, seen).is_finite() {
         return Some(law);
     }
     // Noise beyond sense: start from a server that does not slow down.
     let mean = seen.iter().map(|seen| seen.x / seen.n).sum::<f64>() / seen.len() as f64;
-    Some([positive(Some(mean))?, 0.0, 0.0])
+    Some([positive_value(Some(mean))?, 0.0, 0.0])
 }
 
-fn divisor([_, alpha, beta]: Law, n: f64) -> f64 {
+fn law_denominator([_, alpha, beta]: Law, n: f64) -> f64 {
     1.0 + alpha * (n - 1.0) + beta * n * (n - 1.0)
 }
 
 /// Infinite where the law is none.
-fn squares(law: Law, seen: &[UslPoint]) -> f64 {
+fn weighted_squares(law: Law, seen: &[UslPoint]) -> f64 {
     let square = |UslPoint { n, x, weight }: &UslPoint| {
-        let below = divisor(law, *n);
+        let below = law_denominator(law, *n);
         if below > 0.0 { weight * (x - law[0] * n / below).powi(2) } else { f64::INFINITY }
     };
     let sum: f64 = seen.iter().map(square).sum();
@@ -131,22 +138,22 @@ fn squares(law: Law, seen: &[UslPoint]) -> f64 {
 }
 
 /// The normal equations of a step.
-fn normal(law: Law, seen: &[UslPoint], free: [bool; 3]) -> ([[f64; 3]; 3], [f64; 3]) {
+fn normal_equations(law: Law, seen: &[UslPoint], free: [bool; 3]) -> ([[f64; 3]; 3], [f64; 3]) {
     let (mut matrix, mut vector) = ([[0.0; 3]; 3], [0.0; 3]);
     for UslPoint { n, x, weight } in seen {
-        let below = divisor(law, *n);
+        let below = law_denominator(law, *n);
         let model = law[0] * n / below;
         let slope = [n / below, -model * (n - 1.0) / below, -model * n * (n - 1.0) / below];
-        gather(&mut matrix, &mut vector, masked(slope, free), *weight, x - model);
+        add_equation(&mut matrix, &mut vector, mask_fixed(slope, free), *weight, x - model);
     }
-    (fill(matrix, free), vector)
+    (fix_parameters(matrix, free), vector)
 }
 
-fn masked(values: [f64; 3], free: [bool; 3]) -> [f64; 3] {
+fn mask_fixed(values: [f64; 3], free: [bool; 3]) -> [f64; 3] {
     std::array::from_fn(|i| if free[i] { values[i] } else { 0.0 })
 }
 
-fn gather(
+fn add_equation(
     matrix: &mut [[f64; 3]; 3],
     vector: &mut [f64; 3],
     basis: [f64; 3],
@@ -162,7 +169,7 @@ fn gather(
 }
 
 /// Parameters that are not free have an equation of their own: they stay.
-fn fill(mut matrix: [[f64; 3]; 3], free: [bool; 3]) -> [[f64; 3]; 3] {
+fn fix_parameters(mut matrix: [[f64; 3]; 3], free: [bool; 3]) -> [[f64; 3]; 3] {
     for i in 0..3 {
         if !free[i] {
             matrix[i][i] = 1.0;
@@ -171,7 +178,7 @@ fn fill(mut matrix: [[f64; 3]; 3], free: [bool; 3]) -> [[f64; 3]; 3] {
     matrix
 }
 
-fn damped(mut matrix: [[f64; 3]; 3], damping: f64) -> [[f64; 3]; 3] {
+fn damp_diagonal(mut matrix: [[f64; 3]; 3], damping: f64) -> [[f64; 3]; 3] {
     for (i, row) in matrix.iter_mut().enumerate() {
         row[i] *= 1.0 + damping;
     }
@@ -179,7 +186,7 @@ fn damped(mut matrix: [[f64; 3]; 3], damping: f64) -> [[f64; 3]; 3] {
 }
 
 /// Elimination with the unknowns brought to one scale; none if the equations say the same twice.
-fn solve(matrix: [[f64; 3]; 3], vector: [f64; 3]) -> Option<[f64; 3]> {
+fn solve_linear(matrix: [[f64; 3]; 3], vector: [f64; 3]) -> Option<[f64; 3]> {
     let scale: [f64; 3] = std::array::from_fn(|i| matrix[i][i].sqrt());
     if scale.iter().any(|s| !s.is_finite() || *s <= 0.0) {
         return None;
@@ -210,9 +217,9 @@ fn solve(matrix: [[f64; 3]; 3], vector: [f64; 3]) -> Option<[f64; 3]> {
 }
 
 /// The share of the weighted variance that the law explains.
-fn explained(law: Law, seen: &[UslPoint]) -> Option<f64> {
+fn explained_share(law: Law, seen: &[UslPoint]) -> Option<f64> {
     let weight: f64 = seen.iter().map(|seen| seen.weight).sum();
     let mean = seen.iter().map(|seen| seen.weight * seen.x).sum::<f64>() / weight;
     let around: f64 = seen.iter().map(|seen| seen.weight * (seen.x - mean).powi(2)).sum();
-    positive(Some(around)).map(|around| 1.0 - squares(law, seen) / around)
+    positive_value(Some(around)).map(|around| 1.0 - weighted_squares(law, seen) / around)
 }

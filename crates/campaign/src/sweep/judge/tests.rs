@@ -41,12 +41,12 @@ fn a_point_is_what_its_run_says() {
 #[test]
 fn a_refusal_is_the_servers_word_whatever_the_client_did() {
     let plan = plan();
-    let mut spoilt = figures(10.0, 0.0);
-    (spoilt.verdict, spoilt.doubts) = (Verdict::Void, vec!["schedule_slip".to_owned()]);
-    assert_eq!(judge(&spoilt, &plan), PointStanding::Unclear(Unclear::Client));
-    spoilt.errors = vec![("http_429".to_owned(), spoilt.requests / 10)];
-    spoilt.failed = spoilt.requests / 10;
-    assert_eq!(judge(&spoilt, &plan), PointStanding::Missed(Miss::RateLimited));
+    let mut spoiled = figures(10.0, 0.0);
+    (spoiled.verdict, spoiled.doubts) = (Verdict::Void, vec!["schedule_slip".to_owned()]);
+    assert_eq!(judge(&spoiled, &plan), PointStanding::Unclear(Unclear::Client));
+    spoiled.errors = vec![("http_429".to_owned(), spoiled.requests / 10)];
+    spoiled.failed = spoiled.requests / 10;
+    assert_eq!(judge(&spoiled, &plan), PointStanding::Missed(Miss::RateLimited));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::super::{
     Axis, Bounded, Figures, Goodput, GoodputState, Miss, Point, PointStanding, Purpose, SweepPlan,
     Unclear,
 };
-use super::view::{CurveView, SeenPoint, is_same};
+use super::view::{CurveView, SeenPoint, is_same_level};
 use super::{fit, kept, search};
 
 /// A claim that is too high by no more than this share is none.
@@ -21,20 +21,21 @@ pub fn answer(plan: &SweepPlan, points: &[Point]) -> Option<Goodput> {
     if !plan.search {
         return Some(kept::answer(&view, slo));
     }
-    let confirmed = search::confirmed(&view).filter(|level| below_shadow(&view, *level));
+    let confirmed = search::confirmed_level(&view).filter(|level| below_shadow(&view, *level));
     let rejected = rejected(&view, confirmed);
     let runs: Vec<&SeenPoint<'_>> = confirmed
         .map(|level| search::runs_at(&view, Purpose::Confirm, level).collect())
         .unwrap_or_default();
     let seen = pooled(&runs);
-    let belief = fit::belief(&view, search::wall(&view));
-    let crossing = belief
-        .as_ref()
-        .map(super::belief::Belief::crossing)
-        .or_else(|| search::limit(&view).map(|limit| fit::of_mean(&view, limit)));
-    let fitted = confirmed.and_then(|level| fit::attainment(&view).map(|curve| curve.kept(level)));
+    let belief = fit::crossing_belief(&view, search::lowest_wall(&view));
+    let crossing = belief.as_ref().map(super::belief::Belief::crossing).or_else(|| {
+        search::estimated_limit(&view).map(|limit| fit::mean_crossing_interval(&view, limit))
+    });
+    let fitted = confirmed
+        .and_then(|level| fit::attainment_belief(&view).map(|curve| curve.attainment_at(level)));
     let attainment = fitted.or(seen);
-    let risk = belief.zip(confirmed).map(|(belief, level)| belief.below(level / OVER_CLAIM));
+    let risk =
+        belief.zip(confirmed).map(|(belief, level)| belief.probability_below(level / OVER_CLAIM));
     let (state, because) = words(&view, confirmed, rejected);
     Some(Goodput {
         state,
@@ -105,7 +106,7 @@ pub(super) fn missed<'b, 'a>(
         .iter()
         .filter(|seen| matches!(seen.standing, PointStanding::Missed(_)) && is(seen))
         .filter(|seen| {
-            confirmed.is_none_or(|level| seen.level > level && !is_same(seen.level, level))
+            confirmed.is_none_or(|level| seen.level > level && !is_same_level(seen.level, level))
         })
         .min_by(|a, b| a.level.total_cmp(&b.level))
 }
@@ -125,11 +126,11 @@ pub(super) fn pooled(runs: &[&SeenPoint<'_>]) -> Option<Bounded> {
         return None;
     }
     let (p, n, z) = (good / all, worth, 1.96);
-    let centre = p + z * z / (2.0 * n);
+    let center = p + z * z / (2.0 * n);
     let half = z * (p * (1.0 - p) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
-    let low = ((centre - half) / scale).clamp(0.0, p);
-    let high = ((centre + half) / scale).clamp(p, 1.0);
+    let low = ((center - half) / scale).clamp(0.0, p);
+    let high = ((center + half) / scale).clamp(p, 1.0);
     Some(Bounded { value: p, low: Some(low), high: Some(high) })
 }
 
@@ -148,7 +149,7 @@ fn words(
             );
             return (GoodputState::Unreachable, text);
         }
-        if search::is_of_client(view) {
+        if search::is_client_limited(view) {
             let text = "above it, the client was the limit, so results there do not count; run \
                         goodput on a larger machine, or on more cores";
             return (GoodputState::AtLeast, text.to_owned());
@@ -235,10 +236,10 @@ fn unanswered(view: &CurveView<'_>) -> (GoodputState, String) {
     let unit = unit(view.plan);
     let lowest = view.seen.iter().min_by(|a, b| a.level.total_cmp(&b.level));
     let last = view.points.last();
-    if last.is_some_and(|last| view.says_nothing(last)) {
+    if last.is_some_and(|last| view.must_repeat(last)) {
         let most = last.and_then(|last| last.figures.errors.first());
         let why = most.map_or(String::new(), |(class, _)| format!(" (mostly `{class}`)"));
-        let times = view.in_vain();
+        let times = view.unclear_in_a_row();
         let text = format!("no usable result{why}: {times} points in a row have no usable figures");
         return (GoodputState::Unclear, text);
     }
@@ -260,12 +261,12 @@ fn unanswered(view: &CurveView<'_>) -> (GoodputState, String) {
                         part meets the SLO";
             (GoodputState::Unclear, text.to_owned())
         }
-        Some(seen) if view.low().is_none() => {
+        Some(seen) if view.highest_kept().is_none() => {
             let text = format!("missed even at {} {unit}: {}", short(seen.level), limits(seen));
             (GoodputState::Unreachable, text)
         }
         Some(_) => {
-            let tried = search::tried(view);
+            let tried = search::tried_levels(view);
             let text = match tried.last() {
                 Some(level) => format!(
                     "no tested level down to {} {unit} met it in every confirming run",

@@ -81,20 +81,20 @@ impl Belief {
         }
         let allowed = allowed.clamp(1e-4, 0.9999);
         let goal = logit(allowed);
-        let centre = marks.iter().map(|mark| mark.weight * mark.x).sum::<f64>() / total;
+        let center = marks.iter().map(|mark| mark.weight * mark.x).sum::<f64>() / total;
         let ceiling = ceiling.map_or(f64::INFINITY, f64::ln);
-        let crossings: Vec<f64> = crossings(centre).filter(|x| *x <= ceiling).collect();
+        let crossings: Vec<f64> = crossing_grid(center).filter(|x| *x <= ceiling).collect();
         let spread = DevianceSpread::from_marks(marks);
         let mut cells = Vec::with_capacity(crossings.len() * SLOPE_STEPS);
-        let slopes: Vec<(f64, f64)> = slopes().collect();
-        let kinds = KINDNESS.map(|by| (kinder(marks, by), kinder(far, by)));
+        let slopes: Vec<(f64, f64)> = slope_prior().collect();
+        let kinds = KINDNESS.map(|by| (shift_load(marks, by), shift_load(far, by)));
         for (place, x) in crossings.iter().enumerate() {
-            let width = width(&crossings, place);
+            let width = crossing_width(&crossings, place);
             for (slope, prior) in &slopes {
-                let at = |mark: &FitMark| share(goal, *slope, *x, mark.x);
+                let at = |mark: &FitMark| miss_share_at(goal, *slope, *x, mark.x);
                 let likelihood = |(near, far): &(Vec<FitMark>, Vec<FitMark>)| {
-                    let near: f64 = near.iter().map(|mark| deviance(mark, at(mark))).sum();
-                    let wrong = |mark| on_wrong_side(mark, at(mark), allowed);
+                    let near: f64 = near.iter().map(|mark| mark_deviance(mark, at(mark))).sum();
+                    let wrong = |mark| wrong_side_deviance(mark, at(mark), allowed);
                     spread.likelihood(near + far.iter().map(wrong).sum::<f64>())
                 };
                 let seen: f64 = kinds.iter().map(likelihood).sum();
@@ -120,15 +120,15 @@ impl Belief {
         });
         let steps: Vec<(f64, f64)> = steps.collect();
         let over = marks.iter().chain(far).filter(|mark| mark.y > allowed);
-        let shown: f64 = over.map(|mark| deviance(mark, allowed)).sum();
+        let shown: f64 = over.map(|mark| mark_deviance(mark, allowed)).sum();
         let is_bounded = ceiling.is_finite() || shown > PROVEN;
-        Some(Self { cells, steps, goal, lowest: centre - REACH.ln(), is_bounded })
+        Some(Self { cells, steps, goal, lowest: center - REACH.ln(), is_bounded })
     }
 
     /// The middle of all crossings, and the ends between which 95 % of them lie; an end that nothing
     /// bounds is open.
     pub(super) fn crossing(&self) -> Bounded {
-        let at = |share: f64| quantile(&self.steps, share);
+        let at = |share: f64| weighted_quantile(&self.steps, share);
         // As far down as was looked nothing bounds it.
         let low = Some(at(ENDS.0)).filter(|x| x - self.lowest > 0.1);
         let high = Some(at(ENDS.1)).filter(|_| self.is_bounded);
@@ -140,7 +140,7 @@ impl Belief {
     }
 
     /// How likely the limit lies below this load.
-    pub(super) fn below(&self, level: f64) -> f64 {
+    pub(super) fn probability_below(&self, level: f64) -> f64 {
         let x = level.ln();
         let (mut last, mut below) = ((self.lowest, 0.0), 0.0);
         for step in &self.steps {
@@ -155,9 +155,10 @@ impl Belief {
     }
 
     /// The share of requests that keep it at this load.
-    pub(super) fn kept(&self, level: f64) -> Bounded {
+    pub(super) fn attainment_at(&self, level: f64) -> Bounded {
         let x = level.ln();
-        let of = |cell: &CurveCell| (1.0 - share(self.goal, cell.slope, cell.x, x), cell.weight);
+        let of =
+            |cell: &CurveCell| (1.0 - miss_share_at(self.goal, cell.slope, cell.x, x), cell.weight);
         let mut shares: Vec<(f64, f64)> = self.cells.iter().map(of).collect();
         shares.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut sum = 0.0;
@@ -165,7 +166,7 @@ impl Belief {
             sum += *weight;
             *weight = sum;
         }
-        let at = |part: f64| quantile(&shares, part);
+        let at = |part: f64| weighted_quantile(&shares, part);
         Bounded { value: at(0.5), low: Some(at(ENDS.0)), high: Some(at(ENDS.1)) }
     }
 }
@@ -175,12 +176,12 @@ fn logit(share: f64) -> f64 {
 }
 
 /// The share of misses at a load, by a curve.
-fn share(goal: f64, slope: f64, crossing: f64, x: f64) -> f64 {
+fn miss_share_at(goal: f64, slope: f64, crossing: f64, x: f64) -> f64 {
     1.0 / (1.0 + (-(goal + slope * (x - crossing))).clamp(-40.0, 40.0).exp())
 }
 
 /// Where sums of weights reach a share of all.
-fn quantile(steps: &[(f64, f64)], share: f64) -> f64 {
+fn weighted_quantile(steps: &[(f64, f64)], share: f64) -> f64 {
     let mut last: Option<(f64, f64)> = None;
     for &(value, sum) in steps {
         if sum >= share {
@@ -194,14 +195,14 @@ fn quantile(steps: &[(f64, f64)], share: f64) -> f64 {
 }
 
 /// Crossings that are looked at, ascending.
-fn crossings(centre: f64) -> impl Iterator<Item = f64> {
+fn crossing_grid(center: f64) -> impl Iterator<Item = f64> {
     let half = (CROSSING_STEPS / 2) as f64;
     let at = move |step: usize| (BUNCHED * (step as f64 - half) / half).sinh() / BUNCHED.sinh();
-    (0..CROSSING_STEPS).map(move |step| centre + REACH.ln() * at(step))
+    (0..CROSSING_STEPS).map(move |step| center + REACH.ln() * at(step))
 }
 
 /// What a crossing stands for: half of the way to both neighbors.
-fn width(crossings: &[f64], place: usize) -> f64 {
+fn crossing_width(crossings: &[f64], place: usize) -> f64 {
     let at = |place: Option<usize>| place.and_then(|place| crossings.get(place));
     let here = at(Some(place)).copied().unwrap_or(0.0);
     let before = at(place.checked_sub(1)).map_or(0.0, |before| here - before);
@@ -210,7 +211,7 @@ fn width(crossings: &[f64], place: usize) -> f64 {
 }
 
 /// Slopes that are looked at, each with how usual it is.
-fn slopes() -> impl Iterator<Item = (f64, f64)> {
+fn slope_prior() -> impl Iterator<Item = (f64, f64)> {
     let (low, high) = (SLOPES.0.ln(), SLOPES.1.ln());
     let flat = 1.0 / (FLAT.1 / FLAT.0).ln();
     (0..SLOPE_STEPS).map(move |step| {
@@ -224,21 +225,21 @@ fn slopes() -> impl Iterator<Item = (f64, f64)> {
 }
 
 /// The runs as long ones would have been.
-fn kinder(marks: &[FitMark], by: f64) -> Vec<FitMark> {
+fn shift_load(marks: &[FitMark], by: f64) -> Vec<FitMark> {
     let shift = |mark: &FitMark| (1.0 - (by * mark.answers).clamp(0.0, MOST_KINDNESS)).ln();
     marks.iter().map(|mark| FitMark { x: mark.x + shift(mark), ..*mark }).collect()
 }
 
 /// How far a run is from a curve that has this share of misses there.
-fn deviance(mark: &FitMark, due: f64) -> f64 {
+fn mark_deviance(mark: &FitMark, due: f64) -> f64 {
     let part = |seen: f64, due: f64| if seen > 0.0 { seen * (seen / due).ln() } else { 0.0 };
     2.0 * mark.weight * (part(mark.y, due) + part(1.0 - mark.y, 1.0 - due)).max(0.0)
 }
 
 /// How much a run speaks against a curve that has the crossing on the other side of it.
-fn on_wrong_side(mark: &FitMark, due: f64, allowed: f64) -> f64 {
+fn wrong_side_deviance(mark: &FitMark, due: f64, allowed: f64) -> f64 {
     let is_wrong = (mark.y > allowed) != (due > allowed);
-    if is_wrong { (deviance(mark, due) - deviance(mark, allowed)).max(0.0) } else { 0.0 }
+    if is_wrong { (mark_deviance(mark, due) - mark_deviance(mark, allowed)).max(0.0) } else { 0.0 }
 }
 
 /// How likely a deviance is, whatever the spread between runs.

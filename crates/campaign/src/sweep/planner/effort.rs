@@ -106,7 +106,7 @@ impl EffortMeasures {
     }
 
     /// Requests that a point should have.
-    pub(super) fn requests(&self, purpose: Purpose) -> f64 {
+    pub(super) fn requests_for(&self, purpose: Purpose) -> f64 {
         match purpose {
             Purpose::Focus => self.focus,
             Purpose::Confirm => self.confirm,
@@ -115,7 +115,7 @@ impl EffortMeasures {
     }
 
     /// Length of the long run.
-    pub(super) fn sustained(&self, plan: &SweepPlan) -> f64 {
+    pub(super) fn sustained_s(&self, plan: &SweepPlan) -> f64 {
         let asked = plan.sustained_s.filter(|seconds| seconds.is_finite());
         asked.unwrap_or(self.sustained_s).clamp(0.0, 86_400.0)
     }

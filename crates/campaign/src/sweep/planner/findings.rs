@@ -5,7 +5,7 @@ use goodput_model::{Caveat, CaveatCode, Severity};
 use super::super::judge::judge_load;
 use super::super::{Bounded, Figures, Miss, Point, PointStanding, Purpose, SweepPlan, Unclear};
 use super::disturbance::{MUCH_CPU, SpoiltPoints};
-use super::view::{CurveView, is_same};
+use super::view::{CurveView, is_same_level};
 
 /// A figure of the anchor that moved by this share has moved.
 const MOVED: f64 = 0.10;
@@ -14,18 +14,18 @@ const MOVED: f64 = 0.10;
 const COMPARABLE: u64 = 300;
 
 /// What to know about a sweep: servers that changed on the way, limits that are not the server's.
-pub fn findings(plan: &SweepPlan, points: &[Point]) -> Vec<Caveat> {
+pub fn sweep_caveats(plan: &SweepPlan, points: &[Point]) -> Vec<Caveat> {
     let view = CurveView::new(plan, points);
-    let mut found = conflicts(&view);
-    found.extend(moved(points.get(view.changed.unwrap_or(0)..).unwrap_or_default()));
-    found.extend(refused(&view));
-    found.extend(client(&view));
-    found.extend(gone(plan, points));
+    let mut found = conflict_caveats(&view);
+    found.extend(moved_caveat(points.get(view.changed.unwrap_or(0)..).unwrap_or_default()));
+    found.extend(refused_caveat(&view));
+    found.extend(client_caveat(&view));
+    found.extend(lost_server_caveat(plan, points));
     found.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
     found
 }
 
-fn conflicts(view: &CurveView<'_>) -> Vec<Caveat> {
+fn conflict_caveats(view: &CurveView<'_>) -> Vec<Caveat> {
     let of = |conflict: &super::view::Conflict| {
         let (missed, kept) = (conflict.missed, conflict.kept);
         match conflict.again? {
@@ -68,11 +68,11 @@ fn conflicts(view: &CurveView<'_>) -> Vec<Caveat> {
 type Of = fn(&Figures) -> Option<Bounded>;
 
 /// Levels that were measured again, first against last.
-fn moved(points: &[Point]) -> Option<Caveat> {
+fn moved_caveat(points: &[Point]) -> Option<Caveat> {
     let last = points.iter().rev().find(|point| point.ask.purpose == Purpose::Anchor)?;
     let same = |point: &&Point| {
         point.ask.level.axis() == last.ask.level.axis()
-            && is_same(point.ask.level.value(), last.ask.level.value())
+            && is_same_level(point.ask.level.value(), last.ask.level.value())
             && !matches!(point.ask.purpose, Purpose::WarmUp | Purpose::Twin)
     };
     let first = points.iter().find(same).filter(|first| first.ask.number < last.ask.number)?;
@@ -107,7 +107,7 @@ fn has_moved(before: Bounded, after: Bounded) -> bool {
     change > MOVED && is_out(after.value, before) && is_out(before.value, after)
 }
 
-fn refused(view: &CurveView<'_>) -> Option<Caveat> {
+fn refused_caveat(view: &CurveView<'_>) -> Option<Caveat> {
     let is_refused =
         |standing: &PointStanding| matches!(standing, PointStanding::Missed(Miss::RateLimited));
     let levels = view.seen.iter().filter(|seen| is_refused(&seen.standing)).map(|seen| seen.level);
@@ -119,9 +119,9 @@ fn refused(view: &CurveView<'_>) -> Option<Caveat> {
     Some(Caveat::new(CaveatCode::RateLimited, Severity::Info, message))
 }
 
-/// One caveat for all spoilt points, with what spoilt them.
-fn disturbed(view: &CurveView<'_>) -> Caveat {
-    let SpoiltPoints { spoilt, measured, others_cpu } = view.spoilt_points;
+/// One caveat for all spoiled points, with what spoiled them.
+fn disturbed_caveat(view: &CurveView<'_>) -> Caveat {
+    let SpoiltPoints { spoilt: spoiled, measured, others_cpu } = view.spoiled_points;
     let (code, why) = match others_cpu.filter(|share| *share > MUCH_CPU) {
         Some(share) => {
             let share = share * 100.0;
@@ -131,16 +131,16 @@ fn disturbed(view: &CurveView<'_>) -> Caveat {
         None => (CaveatCode::NearCeiling, "the client was late".to_owned()),
     };
     let message = format!(
-        "{spoilt} of {measured} points were spoilt because {why}: no point was measured again after \
-         the third, spoilt points count only where they met the SLO, and the goodput may be higher"
+        "{spoiled} of {measured} points were spoiled because {why}: no point was measured again after \
+         the third, spoiled points count only where they met the SLO, and the goodput may be higher"
     );
     Caveat::new(code, Severity::Warn, message)
         .advise("stop what else runs, or give the client its own cores, and sweep again")
 }
 
-fn client(view: &CurveView<'_>) -> Option<Caveat> {
-    if view.spoilt_points.is_lasting() {
-        return Some(disturbed(view));
+fn client_caveat(view: &CurveView<'_>) -> Option<Caveat> {
+    if view.spoiled_points.is_lasting() {
+        return Some(disturbed_caveat(view));
     }
     let level = view.client_limit()?;
     let message = format!(
@@ -150,7 +150,7 @@ fn client(view: &CurveView<'_>) -> Option<Caveat> {
     Some(caveat.advise("give the client more cores or its own machine"))
 }
 
-fn gone(plan: &SweepPlan, points: &[Point]) -> Option<Caveat> {
+fn lost_server_caveat(plan: &SweepPlan, points: &[Point]) -> Option<Caveat> {
     let is_gone = |point: &&Point| {
         judge_load(&point.figures, plan) == PointStanding::Unclear(Unclear::ServerGone)
     };

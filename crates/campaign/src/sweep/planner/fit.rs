@@ -54,42 +54,45 @@ struct Fit {
 }
 
 /// The lowest crossing of all terms; none if no point is near.
-pub(super) fn crossing(view: &CurveView<'_>) -> Option<Crossing> {
-    nearest(view).map(|(fit, _)| fit.crossing)
+pub(super) fn lowest_crossing(view: &CurveView<'_>) -> Option<Crossing> {
+    lowest_fit(view).map(|(fit, _)| fit.crossing)
 }
 
 /// How sure that crossing is, given that it does not lie above the ceiling; none if too little is
 /// known.
-pub(super) fn belief(view: &CurveView<'_>, ceiling: Option<f64>) -> Option<Belief> {
-    let (fit, near) = nearest(view)?;
-    let (marks, far) = apart(view, &near, fit.allowed?, fit.term.as_ref());
+pub(super) fn crossing_belief(view: &CurveView<'_>, ceiling: Option<f64>) -> Option<Belief> {
+    let (fit, near) = lowest_fit(view)?;
+    let (marks, far) = split_marks(view, &near, fit.allowed?, fit.term.as_ref());
     Belief::new(&marks, &far, fit.allowed?, ceiling)
 }
 
 /// The same of the share of good requests, whatever it must be.
-pub(super) fn attainment(view: &CurveView<'_>) -> Option<Belief> {
-    let (fit, near) = nearest(view)?;
-    let (marks, far) = apart(view, &near, fit.allowed?, None);
+pub(super) fn attainment_belief(view: &CurveView<'_>) -> Option<Belief> {
+    let (fit, near) = lowest_fit(view)?;
+    let (marks, far) = split_marks(view, &near, fit.allowed?, None);
     Belief::new(&marks, &far, fit.allowed?, None)
 }
 
 /// What points say about a term: those that the curve goes through, and those that are far away, were
 /// stopped, or lie where it bends.
-fn apart(
+fn split_marks(
     view: &CurveView<'_>,
     near: &[&SeenPoint<'_>],
     allowed: f64,
     term: Option<&SloTerm>,
 ) -> (Vec<FitMark>, Vec<FitMark>) {
-    let clustering = together(near);
+    let clustering = cluster_size(near);
     let counts = |seen: &&SeenPoint<'_>| !seen.is_unclear() && seen.figures.requests > 0;
     let mark = |seen: &SeenPoint<'_>| {
-        let y = misses(seen.figures, term).filter(|y| y.is_finite())?.clamp(0.0, 1.0);
+        let y = miss_share(seen.figures, term).filter(|y| y.is_finite())?.clamp(0.0, 1.0);
         let weight = seen.figures.requests as f64 / clustering;
         let is_through = (seen.is_whole() || !seen.is_coarse())
             && y <= THROUGH * allowed
             && near.iter().any(|near| near.place == seen.place);
-        Some((is_through, FitMark { x: load(seen), y, weight, answers: answers(seen) }))
+        Some((
+            is_through,
+            FitMark { x: log_offered_load(seen), y, weight, answers: answers_per_point(seen) },
+        ))
     };
     let all = view.seen.iter().filter(counts).filter_map(mark);
     let (through, off): (Vec<_>, Vec<_>) = all.partition(|(is_through, _)| *is_through);
@@ -98,24 +101,24 @@ fn apart(
 }
 
 /// The interval of a crossing of which only its standard error is known: that of a mean.
-pub(super) fn of_mean(view: &CurveView<'_>, crossing: Crossing) -> Bounded {
-    let runs = nearest(view).map_or(0, |(fit, _)| fit.marks as u64);
+pub(super) fn mean_crossing_interval(view: &CurveView<'_>, crossing: Crossing) -> Bounded {
+    let runs = lowest_fit(view).map_or(0, |(fit, _)| fit.marks as u64);
     let t = student_quantile(0.975, runs.saturating_sub(2).max(1));
     let at = |sign: f64| crossing.level * (sign * t * crossing.error).exp();
     Bounded { value: crossing.level, low: Some(at(-1.0)), high: Some(at(1.0)) }
 }
 
 /// The fit with the lowest crossing, and the points near it.
-fn nearest<'a, 'b>(view: &'b CurveView<'a>) -> Option<(Fit, Vec<&'b SeenPoint<'a>>)> {
-    let mut guess = start(view)?;
+fn lowest_fit<'a, 'b>(view: &'b CurveView<'a>) -> Option<(Fit, Vec<&'b SeenPoint<'a>>)> {
+    let mut guess = bracket_middle(view)?;
     let mut found = None;
-    if near(view, guess).is_empty() {
+    if points_near(view, guess).is_empty() {
         // The runs near the limit have left the bracket.
         guess = view.seen.iter().rfind(|seen| !seen.is_coarse())?.level;
     }
     for _ in 0..2 {
-        let near = near(view, guess);
-        let Some(mut fit) = lowest(view, &near) else { break };
+        let near = points_near(view, guess);
+        let Some(mut fit) = lowest_term_fit(view, &near) else { break };
         // Far outside of what was measured it is a guess.
         let (low, high) = (guess / 1.15, guess * 1.15);
         guess = fit.crossing.level.clamp(low, high);
@@ -126,23 +129,23 @@ fn nearest<'a, 'b>(view: &'b CurveView<'a>) -> Option<(Fit, Vec<&'b SeenPoint<'a
 }
 
 /// The share that misses a term, or any of them.
-fn misses(figures: &Figures, term: Option<&SloTerm>) -> Option<f64> {
+fn miss_share(figures: &Figures, term: Option<&SloTerm>) -> Option<f64> {
     let share = match term {
-        Some(term) => of_term(figures, term)?.attainment?,
+        Some(term) => find_term(figures, term)?.attainment?,
         None => figures.attainment?,
     };
     Some(1.0 - share.value)
 }
 
 /// The middle of what is kept and what is missed.
-fn start(view: &CurveView<'_>) -> Option<f64> {
-    match (view.low(), view.high()) {
+fn bracket_middle(view: &CurveView<'_>) -> Option<f64> {
+    match (view.highest_kept(), view.lowest_missed()) {
         (Some(low), Some(high)) => Some((low * high).sqrt()),
         (low, high) => low.or(high),
     }
 }
 
-fn near<'a, 'b>(view: &'b CurveView<'a>, guess: f64) -> Vec<&'b SeenPoint<'a>> {
+fn points_near<'a, 'b>(view: &'b CurveView<'a>, guess: f64) -> Vec<&'b SeenPoint<'a>> {
     let is_near = |seen: &&SeenPoint<'_>| (seen.level / guess).ln().abs() <= NEAR.ln();
     let counts = |seen: &&SeenPoint<'_>| !seen.is_unclear() && seen.figures.requests > 0;
     let near: Vec<_> = view.seen.iter().filter(is_near).filter(counts).collect();
@@ -155,17 +158,21 @@ fn near<'a, 'b>(view: &'b CurveView<'a>, guess: f64) -> Vec<&'b SeenPoint<'a>> {
     if whole.is_empty() { near } else { whole }
 }
 
-fn lowest(view: &CurveView<'_>, near: &[&SeenPoint<'_>]) -> Option<Fit> {
+fn lowest_term_fit(view: &CurveView<'_>, near: &[&SeenPoint<'_>]) -> Option<Fit> {
     let slo = view.plan.slo.as_ref()?;
-    let each = slo.terms.iter().any(SloTerm::is_of_each_request);
+    let each = slo.terms.iter().any(SloTerm::is_per_request);
     let together = (each || view.plan.attainment.is_some()).then(|| {
-        let of = |figures: &Figures| misses(figures, None);
-        share_crossing(&marks(near, clustering(near), &of), 1.0 - target(view.plan))
+        let of = |figures: &Figures| miss_share(figures, None);
+        share_crossing(
+            &fit_marks(near, requests_per_independent(near), &of),
+            1.0 - target(view.plan),
+        )
     });
     let by_term = slo.terms.iter().map(|term| match (term.statistic, allowed(term)) {
         (SloStatistic::Percentile(_), Some(allowed)) => {
-            let of = |figures: &Figures| misses(figures, Some(term));
-            let found = share_crossing(&marks(near, clustering(near), &of), allowed);
+            let of = |figures: &Figures| miss_share(figures, Some(term));
+            let found =
+                share_crossing(&fit_marks(near, requests_per_independent(near), &of), allowed);
             found.map(|fit| Fit { term: Some(*term), ..fit })
         }
         (SloStatistic::Mean, _) if matches!(term.metric, SloMetric::Request(_)) => {
@@ -177,13 +184,13 @@ fn lowest(view: &CurveView<'_>, near: &[&SeenPoint<'_>]) -> Option<Fit> {
     found.min_by(|a, b| a.crossing.level.total_cmp(&b.crossing.level))
 }
 
-fn of_term<'a>(figures: &'a Figures, term: &SloTerm) -> Option<&'a super::super::TermFigure> {
+fn find_term<'a>(figures: &'a Figures, term: &SloTerm) -> Option<&'a super::super::TermFigure> {
     let text = term.to_string();
     figures.terms.iter().find(|found| found.term == text)
 }
 
 /// How many requests say as much as one, over all points: each point's own figure is noise.
-fn clustering(near: &[&SeenPoint<'_>]) -> f64 {
+fn requests_per_independent(near: &[&SeenPoint<'_>]) -> f64 {
     let ratio = |seen: &&SeenPoint<'_>| {
         let worth = seen.figures.n_eff.filter(|n| *n > 0.0)?;
         // Without a miss nothing is seen of it.
@@ -197,7 +204,7 @@ fn clustering(near: &[&SeenPoint<'_>]) -> f64 {
 
 /// The same for how sure it is: as many as come together where misses are. A run without any has not
 /// seen a cluster, which does not mean that there is none.
-fn together(near: &[&SeenPoint<'_>]) -> f64 {
+fn cluster_size(near: &[&SeenPoint<'_>]) -> f64 {
     let of = |seen: &&SeenPoint<'_>| {
         let requests = seen.figures.requests as f64;
         let worth = seen.figures.n_eff.filter(|n| *n > 0.0)?;
@@ -208,7 +215,7 @@ fn together(near: &[&SeenPoint<'_>]) -> f64 {
     if misses > 0.0 { (sum / misses).max(1.0) } else { 1.0 }
 }
 
-fn marks(
+fn fit_marks(
     near: &[&SeenPoint<'_>],
     clustering: f64,
     share: &dyn Fn(&Figures) -> Option<f64>,
@@ -216,31 +223,36 @@ fn marks(
     let of = |seen: &&SeenPoint<'_>| {
         let y = share(seen.figures).filter(|y| y.is_finite())?;
         let weight = seen.figures.requests as f64 / clustering;
-        Some(FitMark { x: load(seen), y: y.clamp(0.0, 1.0), weight, answers: answers(seen) })
+        Some(FitMark {
+            x: log_offered_load(seen),
+            y: y.clamp(0.0, 1.0),
+            weight,
+            answers: answers_per_point(seen),
+        })
     };
     near.iter().filter_map(of).collect()
 }
 
 /// A mean answer as a share of the point's length.
-fn answers(seen: &SeenPoint<'_>) -> f64 {
+fn answers_per_point(seen: &SeenPoint<'_>) -> f64 {
     e2e_s(seen.figures).0 / seen.figures.window_s.max(1e-3)
 }
 
 /// The logarithm of the load that was really there: the chance of the schedule is known, and need
 /// not be taken for the server's.
-fn load(seen: &SeenPoint<'_>) -> f64 {
+fn log_offered_load(seen: &SeenPoint<'_>) -> f64 {
     let nominal = seen.level;
-    let realised = match (seen.figures.offered_rps, seen.figures.scheduled_rps) {
+    let realized = match (seen.figures.offered_rps, seen.figures.scheduled_rps) {
         (Some(offered), Some(scheduled)) if offered > 0.0 => scheduled / offered,
         _ => 1.0,
     };
     // Chance does not go further: sessions of several requests do.
-    let is_chance = (0.8..=1.25).contains(&realised);
-    nominal.ln() + if is_chance { realised.ln() } else { 0.0 }
+    let is_chance = (0.8..=1.25).contains(&realized);
+    nominal.ln() + if is_chance { realized.ln() } else { 0.0 }
 }
 
 /// Those that say where the curve crosses: far beyond it bends.
-fn told(marks: &[FitMark], allowed: f64) -> Vec<FitMark> {
+fn informative_marks(marks: &[FitMark], allowed: f64) -> Vec<FitMark> {
     let bend = (BENDS * allowed).clamp(BENDS_AT, 0.9);
     let mut kept: Vec<FitMark> = marks.iter().filter(|mark| mark.y <= bend).copied().collect();
     let has_above = kept.iter().any(|mark| mark.y > allowed);
@@ -255,20 +267,20 @@ fn told(marks: &[FitMark], allowed: f64) -> Vec<FitMark> {
 /// Where a logistic curve through these shares crosses the allowed one.
 fn share_crossing(marks: &[FitMark], allowed: f64) -> Option<Fit> {
     let allowed = allowed.clamp(1e-4, 0.9999);
-    let mut kept = told(marks, allowed);
+    let mut kept = informative_marks(marks, allowed);
     let total: f64 = kept.iter().map(|mark| mark.weight).sum();
     if kept.is_empty() || total <= 0.0 {
         return None;
     }
     let goal = (allowed / (1.0 - allowed)).ln();
-    let centre = kept.iter().map(|mark| mark.weight * mark.x).sum::<f64>() / total;
-    let (a, b, _) = logistic(&kept, centre, goal);
+    let center = kept.iter().map(|mark| mark.weight * mark.x).sum::<f64>() / total;
+    let (a, b, _) = fit_logistic(&kept, center, goal);
     // Runs differ by more than each of them admits: misses come together.
-    let spread = dispersion(&kept, centre, a, b);
+    let spread = overdispersion(&kept, center, a, b);
     for mark in &mut kept {
         mark.weight /= spread;
     }
-    let (a, b, [vaa, vab, vbb]) = logistic(&kept, centre, goal);
+    let (a, b, [vaa, vab, vbb]) = fit_logistic(&kept, center, goal);
     // The logarithm of a small count is too low on average: as if half a miss more had been seen.
     let misses: f64 = kept.iter().map(|mark| mark.weight * mark.y).sum();
     let a = a + (0.5 / misses.max(0.5)).ln_1p();
@@ -276,7 +288,7 @@ fn share_crossing(marks: &[FitMark], allowed: f64) -> Option<Fit> {
     // The delta method, with the slope's uncertainty in it.
     let variance = (vaa + 2.0 * x * vab + x * x * vbb) / (b * b);
     let error = variance.max(0.0).sqrt().clamp(1e-4, 0.5);
-    let level = (centre + x).exp();
+    let level = (center + x).exp();
     let crossing = Crossing { level, error };
     level.is_finite().then_some(Fit {
         crossing,
@@ -287,9 +299,9 @@ fn share_crossing(marks: &[FitMark], allowed: f64) -> Option<Fit> {
 }
 
 /// How much more runs differ from the curve than their weights explain; at least 1.
-fn dispersion(marks: &[FitMark], centre: f64, a: f64, b: f64) -> f64 {
+fn overdispersion(marks: &[FitMark], center: f64, a: f64, b: f64) -> f64 {
     let off = |mark: &FitMark| {
-        let p = 1.0 / (1.0 + (-(a + b * (mark.x - centre))).clamp(-40.0, 40.0).exp());
+        let p = 1.0 / (1.0 + (-(a + b * (mark.x - center))).clamp(-40.0, 40.0).exp());
         mark.weight * (mark.y - p).powi(2) / (p * (1.0 - p)).max(1e-9)
     };
     let sum: f64 = marks.iter().map(off).sum();
@@ -297,8 +309,8 @@ fn dispersion(marks: &[FitMark], centre: f64, a: f64, b: f64) -> f64 {
     ((sum + 1.0) / (marks.len() as f64).max(1.0)).clamp(1.0, 50.0)
 }
 
-/// Height at the centre, slope, and their variances. A weak prior keeps both where they make sense.
-fn logistic(marks: &[FitMark], centre: f64, goal: f64) -> (f64, f64, [f64; 3]) {
+/// Height at the center, slope, and their variances. A weak prior keeps both where they make sense.
+fn fit_logistic(marks: &[FitMark], center: f64, goal: f64) -> (f64, f64, [f64; 3]) {
     let (mut a, mut b) = (goal, SLOPE);
     let (prior_a, prior_b) = (0.02, 1.0 / (SLOPE_SD * SLOPE_SD));
     let mut variances = [1.0, 0.0, SLOPE_SD * SLOPE_SD];
@@ -306,7 +318,7 @@ fn logistic(marks: &[FitMark], centre: f64, goal: f64) -> (f64, f64, [f64; 3]) {
         let (mut ga, mut gb) = (prior_a * (goal - a), prior_b * (SLOPE - b));
         let (mut haa, mut hab, mut hbb) = (prior_a, 0.0, prior_b);
         for mark in marks {
-            let x = mark.x - centre;
+            let x = mark.x - center;
             let p = 1.0 / (1.0 + (-(a + b * x)).clamp(-40.0, 40.0).exp());
             let (slack, curve) = (mark.weight * (mark.y - p), mark.weight * p * (1.0 - p));
             (ga, gb) = (ga + slack, gb + slack * x);
@@ -332,10 +344,10 @@ fn mean_crossing(near: &[&SeenPoint<'_>], term: &SloTerm) -> Option<Fit> {
     let limit = term.limit.base;
     let sign = if term.relation.is_floor() { -1.0 } else { 1.0 };
     let of = |seen: &&SeenPoint<'_>| {
-        let value = of_term(seen.figures, term)?.value?.value;
+        let value = find_term(seen.figures, term)?.value?.value;
         let y = sign * (value / limit).ln();
         let weight = seen.figures.requests as f64;
-        y.is_finite().then(|| FitMark { x: load(seen), y, weight, answers: 0.0 })
+        y.is_finite().then(|| FitMark { x: log_offered_load(seen), y, weight, answers: 0.0 })
     };
     let marks: Vec<FitMark> = near.iter().filter_map(of).collect();
     let total: f64 = marks.iter().map(|mark| mark.weight).sum();

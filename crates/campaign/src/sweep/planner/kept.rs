@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::super::judge::judge;
 use super::super::{Bounded, Goodput, GoodputState, Point, PointStanding, SweepPlan};
 use super::answer::{limits, mean, missed, pooled, rejected, rps, short, unit};
-use super::view::{CurveView, SeenPoint, is_same};
+use super::view::{CurveView, SeenPoint, is_same_level};
 
 /// The highest measured load that keeps the SLO, or one of its terms by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -131,18 +131,18 @@ fn of_term(plan: &SweepPlan, points: &[Point], term: &SloTerm) -> KeptLoad {
     let text = term.to_string();
     let own = SweepPlan {
         slo: Some(Slo { terms: vec![*term] }),
-        attainment: plan.attainment.filter(|_| term.is_of_each_request()),
+        attainment: plan.attainment.filter(|_| term.is_per_request()),
         ..plan.clone()
     };
     let alone = |point: &Point| {
         let found = point.figures.terms.iter().find(|found| found.term == text)?;
         let is_judged = found.kept.is_some() || found.target_kept.is_some();
-        is_judged.then(|| Point { ask: point.ask, figures: point.figures.of_term(found) })
+        is_judged.then(|| Point { ask: point.ask, figures: point.figures.judged_by_term(found) })
     };
     let points: Vec<Point> = points.iter().filter_map(alone).collect();
     let load = of_view(&CurveView::new(&own, &points));
     let value = load.level.and_then(|level| {
-        let at = points.iter().filter(|point| is_same(point.ask.level.value(), level));
+        let at = points.iter().filter(|point| is_same_level(point.ask.level.value(), level));
         let of =
             |point: &Point| Some((point.figures.terms.first()?.value?, point.figures.requests));
         weighted_mean(at.filter(|point| point.ask.level.axis() == plan.axis).filter_map(of))
@@ -154,7 +154,7 @@ fn of_term(plan: &SweepPlan, points: &[Point], term: &SloTerm) -> KeptLoad {
 fn of_view(view: &CurveView<'_>) -> KeptLoad {
     let levels = levels(view);
     // A floor under the throughput is missed by too little load: that bounds nothing. What the client
-    // spoilt, and kept the SLO all the same, is not missed.
+    // spoiled, and kept the SLO all the same, is not missed.
     let keeps = |seen: &&SeenPoint<'_>| {
         let is_missed = matches!(judge(seen.figures, view.plan), PointStanding::Missed(_));
         !seen.is_over() && !is_missed
@@ -205,7 +205,7 @@ fn levels<'b, 'a>(view: &'b CurveView<'a>) -> Vec<LevelRuns<'b, 'a>> {
     let mut levels: Vec<LevelRuns<'b, 'a>> = Vec::new();
     for run in seen {
         match levels.last_mut() {
-            Some(last) if is_same(last.level, run.level) => last.runs.push(run),
+            Some(last) if is_same_level(last.level, run.level) => last.runs.push(run),
             _ => levels.push(LevelRuns { level: run.level, runs: vec![run] }),
         }
     }

@@ -3,7 +3,7 @@
 use goodput_model::EndedBy;
 use goodput_stats::SloState;
 
-use super::{SweepStep, estimate, next};
+use super::{SweepStep, estimate_time, next_sweep_step};
 use crate::sweep::{
     Bounded, Figures, Level, Point, PointAsk, PointSpread, Purpose, SweepPlan, TimeEstimate,
 };
@@ -25,10 +25,10 @@ pub struct SweepRehearsal {
 }
 
 /// Goes through a plan without a server.
-pub fn rehearse(plan: &SweepPlan) -> SweepRehearsal {
+pub fn rehearse_sweep(plan: &SweepPlan) -> SweepRehearsal {
     let mut done: Vec<Point> = Vec::new();
     let mut time = None;
-    while let SweepStep::Measure(ask) = next(plan, &done) {
+    while let SweepStep::Measure(ask) = next_sweep_step(plan, &done) {
         let is_given = matches!(
             ask.purpose,
             Purpose::WarmUp | Purpose::Grid | Purpose::Anchor | Purpose::Twin
@@ -36,15 +36,15 @@ pub fn rehearse(plan: &SweepPlan) -> SweepRehearsal {
         if !is_given || done.len() >= MOST {
             break;
         }
-        done.push(Point { ask, figures: kept(&ask) });
+        done.push(Point { ask, figures: figures_that_keep_up(&ask) });
         // As a sweep states it: after its warm-up.
-        time = time.or_else(|| estimate(plan, &done, None));
+        time = time.or_else(|| estimate_time(plan, &done, None));
     }
     SweepRehearsal { points: done.into_iter().map(|point| point.ask).collect(), estimate: time }
 }
 
 /// The figures of a server that keeps up.
-fn kept(ask: &PointAsk) -> Figures {
+fn figures_that_keep_up(ask: &PointAsk) -> Figures {
     let exactly = |value: f64| Bounded { value, low: Some(value), high: Some(value) };
     let [mean, p99] = ANSWER_MS;
     let answer = PointSpread {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     fn levels(plan: &SweepPlan) -> Vec<(Purpose, f64)> {
-        let points = rehearse(plan).points.into_iter();
+        let points = rehearse_sweep(plan).points.into_iter();
         points.map(|ask| (ask.purpose, ask.level.value())).collect()
     }
 
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(found[1..5], grid);
         assert_eq!((found.len(), found[5].0), (6, Purpose::Anchor));
         // Five points of 65 s, with drains and pauses.
-        let estimate = rehearse(&plan).estimate.unwrap();
+        let estimate = rehearse_sweep(&plan).estimate.unwrap();
         assert!(estimate.points >= 5, "{estimate:?}");
         assert!((325.0..=500.0).contains(&estimate.seconds), "{estimate:?}");
     }
@@ -115,6 +115,6 @@ mod tests {
         let plan =
             SweepPlan { slo: Some("p99 ttft < 500ms".parse().unwrap()), ..SweepPlan::default() };
         assert_eq!(levels(&plan), [(Purpose::WarmUp, 16.0)]);
-        assert!(rehearse(&plan).estimate.unwrap().seconds > 600.0);
+        assert!(rehearse_sweep(&plan).estimate.unwrap().seconds > 600.0);
     }
 }

@@ -5,7 +5,7 @@ use goodput_stats::SloState;
 
 use crate::sweep::{
     Bounded, Figures, Level, Point, PointAsk, PointSpread, Purpose, SweepPlan, SweepStep,
-    TermFigure, next,
+    TermFigure, next_sweep_step,
 };
 
 /// The term of every plan here.
@@ -99,7 +99,7 @@ pub(crate) fn server(capacity: f64) -> impl Fn(&PointAsk) -> Figures {
 /// Everything that is asked of a server, to the end.
 pub(crate) fn sweep(plan: &SweepPlan, mut server: impl FnMut(&PointAsk) -> Figures) -> Vec<Point> {
     let mut points = Vec::new();
-    while let SweepStep::Measure(ask) = next(plan, &points) {
+    while let SweepStep::Measure(ask) = next_sweep_step(plan, &points) {
         points.push(Point { ask, figures: server(&ask) });
         assert!(points.len() < 300, "it does not end");
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::script::{asked, figures, levels, plan, point, server, sweep};
 use super::*;
 use crate::sweep::{
-    Axis, Bounded, Effort, Figures, Goodput, GoodputState, answer, estimate, findings,
+    Axis, Bounded, Effort, Figures, Goodput, GoodputState, answer, estimate_time, sweep_caveats,
 };
 
 fn state(goodput: &Goodput) -> GoodputState {
@@ -83,7 +83,7 @@ fn a_search_goes_from_warm_up_to_anchor() {
     let stops: Vec<Option<StopEarly>> = points.iter().map(|point| point.ask.stops).collect();
     assert_eq!(stops[1], Some(StopEarly::Decided));
     assert_eq!(stops[points.len() - 2], Some(StopEarly::Hopeless));
-    assert!(findings(&plan, &points).is_empty());
+    assert!(sweep_caveats(&plan, &points).is_empty());
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn every_prefix_of_the_points_asks_for_the_same() {
     let plan = plan();
     let points = sweep(&plan, server(33.0));
     for (place, point) in points.iter().enumerate() {
-        assert_eq!(next(&plan, &points[..place]), SweepStep::Measure(point.ask));
+        assert_eq!(next_sweep_step(&plan, &points[..place]), SweepStep::Measure(point.ask));
     }
-    assert_eq!(next(&plan, &points), SweepStep::Done);
+    assert_eq!(next_sweep_step(&plan, &points), SweepStep::Done);
     let mut seeds: Vec<u64> = points.iter().map(|point| point.ask.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
@@ -158,21 +158,21 @@ fn an_slo_that_no_load_keeps_is_unreachable() {
 }
 
 #[test]
-fn a_point_that_others_spoilt_is_measured_again() {
+fn a_point_that_others_spoiled_is_measured_again() {
     let plan = plan();
-    let mut spoilt = 0;
+    let mut spoiled = 0;
     let points = sweep(&plan, |ask: &PointAsk| {
         let found = server(20.0)(ask);
-        let is_busy = ask.level.value() == 6.4 && spoilt < 2;
-        spoilt += u32::from(is_busy);
+        let is_busy = ask.level.value() == 6.4 && spoiled < 2;
+        spoiled += u32::from(is_busy);
         if is_busy { void_by_client(found) } else { found }
     });
     assert_eq!(levels(&points, Purpose::Bracket), [3.2, 6.4, 6.4, 6.4, 12.8, 25.6]);
     assert_eq!(state(&answered(&plan, &points)), GoodputState::Found);
-    assert!(findings(&plan, &points).iter().all(|caveat| !caveat.message.contains("client")));
+    assert!(sweep_caveats(&plan, &points).iter().all(|caveat| !caveat.message.contains("client")));
 }
 
-/// Every second point is spoilt by other programs, and misses the SLO where it is above this level.
+/// Every second point is spoiled by other programs, and misses the SLO where it is above this level.
 fn crowded(capacity: f64, missed_above: f64) -> impl FnMut(&PointAsk) -> Figures {
     let mut count = 0;
     move |ask| {
@@ -188,7 +188,7 @@ fn crowded(capacity: f64, missed_above: f64) -> impl FnMut(&PointAsk) -> Figures
 }
 
 #[test]
-fn after_the_third_spoilt_point_nothing_is_repeated_and_the_cause_is_named_once() {
+fn after_the_third_spoiled_point_nothing_is_repeated_and_the_cause_is_named_once() {
     let plan = plan();
     // What is late and keeps the SLO all the same counts.
     let points = sweep(&plan, crowded(20.0, 1e9));
@@ -196,11 +196,11 @@ fn after_the_third_spoilt_point_nothing_is_repeated_and_the_cause_is_named_once(
     assert!(points.len() <= quiet + 3, "{} for {quiet}", points.len());
     let answer = answered(&plan, &points);
     assert!(answer.confirmed.is_some_and(|level| (18.0..=20.2).contains(&level)), "{answer:?}");
-    let caveats = findings(&plan, &points);
+    let caveats = sweep_caveats(&plan, &points);
     let named: Vec<_> = caveats.iter().filter(|one| one.message.contains("94 %")).collect();
     assert_eq!((caveats.len(), named.len()), (1, 1), "{caveats:?}");
     assert_eq!(named[0].severity, goodput_model::Severity::Warn);
-    assert!(named[0].message.contains(" points were spoilt because other programs used 94 %"));
+    assert!(named[0].message.contains(" points were spoiled because other programs used 94 %"));
     // What is late and misses it may be the client's fault: the search ends below, and says so.
     let points = sweep(&plan, crowded(20.0, 9.0));
     assert!(points.len() <= quiet + 3, "{} for {quiet}", points.len());
@@ -321,7 +321,7 @@ fn where_the_client_ends_the_answer_is_at_least() {
     assert!((27.0..=30.0).contains(&confirmed), "{confirmed}");
     // 25.6 is kept and 51.2 says nothing: nothing higher is asked for.
     assert!(asked(&points).iter().all(|(_, level)| *level <= 51.2));
-    let codes: Vec<_> = findings(&plan, &points).iter().map(|caveat| caveat.code).collect();
+    let codes: Vec<_> = sweep_caveats(&plan, &points).iter().map(|caveat| caveat.code).collect();
     assert_eq!(codes, [CaveatCode::NearCeiling]);
 }
 
@@ -343,7 +343,7 @@ fn a_rate_limit_is_a_capacity_and_named() {
     assert!(goodput.because.contains("rejects requests"), "{}", goodput.because);
     let confirmed = goodput.confirmed.unwrap();
     assert!((14.0..=15.2).contains(&confirmed), "{confirmed}");
-    let codes: Vec<_> = findings(&plan, &points).iter().map(|caveat| caveat.code).collect();
+    let codes: Vec<_> = sweep_caveats(&plan, &points).iter().map(|caveat| caveat.code).collect();
     assert_eq!(codes, [CaveatCode::RateLimited]);
 }
 
@@ -386,7 +386,7 @@ fn a_server_that_grew_is_searched_anew() {
     let confirmed = goodput.confirmed.unwrap();
     assert!((38.0..=40.0).contains(&confirmed), "{confirmed}");
     assert!(goodput.because.contains("changed"), "{}", goodput.because);
-    let codes: Vec<_> = findings(&plan, &points).iter().map(|caveat| caveat.code).collect();
+    let codes: Vec<_> = sweep_caveats(&plan, &points).iter().map(|caveat| caveat.code).collect();
     assert_eq!(codes, [CaveatCode::CapacityChanged]);
 }
 
@@ -404,7 +404,7 @@ fn an_slo_that_is_lost_and_found_again_is_answered_below() {
     let confirmed = goodput.confirmed.unwrap();
     assert!((8.0..9.0).contains(&confirmed), "{confirmed}");
     assert!(goodput.because.contains("missed twice"), "{}", goodput.because);
-    let found = findings(&plan, &points);
+    let found = sweep_caveats(&plan, &points);
     assert!(found.iter().any(|caveat| caveat.code == CaveatCode::NotMonotone), "{found:?}");
 }
 
@@ -482,7 +482,9 @@ fn times_follow_the_server_and_what_was_asked() {
         let mut warm = figures(8.0, 0.0);
         warm.e2e_ms.mean = Some(1e3 * e2e_s);
         warm.e2e_ms.p99 = Some(Bounded { value: 4e3 * e2e_s, low: None, high: None });
-        let SweepStep::Measure(ask) = next(plan, &[point(1, Purpose::WarmUp, 16.0, warm)]) else {
+        let SweepStep::Measure(ask) =
+            next_sweep_step(plan, &[point(1, Purpose::WarmUp, 16.0, warm)])
+        else {
             panic!("it ended")
         };
         (ask.burn_in_s, ask.seconds)
@@ -506,17 +508,17 @@ fn times_follow_the_server_and_what_was_asked() {
 fn the_estimate_counts_down() {
     let plan = plan();
     let points = sweep(&plan, server(20.0));
-    assert_eq!(estimate(&plan, &[], None), None);
-    let stated = estimate(&plan, &points[..1], None).unwrap();
+    assert_eq!(estimate_time(&plan, &[], None), None);
+    let stated = estimate_time(&plan, &points[..1], None).unwrap();
     let sum: f64 = stated.parts.iter().map(|(_, seconds)| seconds).sum();
     assert!((sum - stated.seconds).abs() < 5.0, "{stated:?}");
     let mut last = stated.seconds;
     for place in 2..points.len() {
-        let left = estimate(&plan, &points[..place], None).unwrap().seconds;
+        let left = estimate_time(&plan, &points[..place], None).unwrap().seconds;
         assert!(left <= last, "{left} after {last}");
         last = left;
     }
-    assert_eq!(estimate(&plan, &points, None).unwrap().seconds, 0.0);
+    assert_eq!(estimate_time(&plan, &points, None).unwrap().seconds, 0.0);
 }
 
 #[test]
@@ -524,10 +526,10 @@ fn what_is_left_follows_from_what_is_missing() {
     let plan = plan();
     let points = sweep(&plan, server(20.0));
     let first = points.iter().position(|point| point.ask.purpose == Purpose::Confirm).unwrap();
-    let left = |points: &[Point], took_s| estimate(&plan, points, took_s).unwrap();
+    let left = |points: &[Point], took_s| estimate_time(&plan, points, took_s).unwrap();
     // One confirming run less is one confirming run less.
     let (before, after) = (left(&points[..first], None), left(&points[..=first], None));
-    let run = step_s(&plan, &points[..first], &points[first].ask);
+    let run = next_step_s(&plan, &points[..first], &points[first].ask);
     assert!(after.seconds < before.seconds - 0.8 * run, "{before:?} {after:?}");
     // A level that missed leaves both runs of the next one to do, however much was spent.
     let mut missed = points[..=first].to_vec();
@@ -537,13 +539,13 @@ fn what_is_left_follows_from_what_is_missing() {
     let told: f64 = points[..=first].iter().map(|point| point.figures.window_s).sum();
     let slow = left(&points[..=first], Some(4.0 * told));
     assert!(slow.seconds > 1.5 * after.seconds, "{slow:?} {after:?}");
-    // A range where points were spoilt; none where none was.
+    // A range where points were spoiled; none where none was.
     assert_eq!(after.most_seconds, None);
-    let mut spoilt = points[..=first].to_vec();
-    spoilt[1].figures = void_by_client(spoilt[1].figures.clone());
-    let range = left(&spoilt, None);
+    let mut spoiled = points[..=first].to_vec();
+    spoiled[1].figures = void_by_client(spoiled[1].figures.clone());
+    let range = left(&spoiled, None);
     // One of so many, and as much again as if two of four more were: both ends are whole seconds.
-    let measured = spoilt.iter().filter(|point| point.ask.purpose != Purpose::WarmUp).count();
+    let measured = spoiled.iter().filter(|point| point.ask.purpose != Purpose::WarmUp).count();
     let share = 2.0 / (measured as f64 + 4.0);
     let most = range.most_seconds.unwrap();
     assert!((most - range.seconds / (1.0 - share)).abs() <= 1.5, "{range:?}");
@@ -556,14 +558,14 @@ fn an_anchor_that_moved_is_found() {
     let last = points.last_mut().unwrap();
     assert_eq!(last.ask.purpose, Purpose::Anchor);
     last.figures.tpot_ms.p50 = Some(Bounded { value: 22.1, low: Some(21.9), high: Some(22.3) });
-    let found = findings(&plan, &points);
+    let found = sweep_caveats(&plan, &points);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].code, CaveatCode::CapacityChanged);
     assert!(found[0].message.contains("median TPOT"), "{}", found[0].message);
     // Less than a tenth.
     let last = points.last_mut().unwrap();
     last.figures.tpot_ms.p50 = Some(Bounded { value: 21.9, low: Some(21.8), high: Some(22.0) });
-    assert!(findings(&plan, &points).is_empty());
+    assert!(sweep_caveats(&plan, &points).is_empty());
 }
 
 /// Figures of any kind.
@@ -650,9 +652,9 @@ proptest! {
         });
         let twins = points.iter().filter(|point| point.ask.purpose == Purpose::Twin).count();
         prop_assert!(points.len() <= MOST_POINTS + 2 * plan.levels.len() + twins + 1);
-        let _ = (answer(&plan, &points), findings(&plan, &points));
+        let _ = (answer(&plan, &points), sweep_caveats(&plan, &points));
         for place in [0, 1, points.len() / 2, points.len()] {
-            if let Some(found) = estimate(&plan, &points[..place], None) {
+            if let Some(found) = estimate_time(&plan, &points[..place], None) {
                 prop_assert!(found.seconds.is_finite() && found.seconds >= 0.0);
             }
         }

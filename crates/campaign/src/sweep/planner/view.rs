@@ -8,7 +8,7 @@ use super::super::{
 };
 use super::disturbance::{SpoiltPoints, is_met_all_the_same};
 use super::effort::EffortMeasures;
-use super::{AGAIN, Wish, may_pass};
+use super::{AGAIN, Wish, may_be_transient};
 
 /// Levels nearer to each other than this are the same.
 const SAME: f64 = 1e-6;
@@ -54,7 +54,7 @@ pub(super) struct CurveView<'a> {
     pub(super) pace: EffortMeasures,
     /// The warm-up, once it has told how fast the server is.
     pub(super) warm: Option<&'a Figures>,
-    pub(super) spoilt_points: SpoiltPoints,
+    pub(super) spoiled_points: SpoiltPoints,
     /// Points on the axis that hold, in the order measured; those before a change of the server do
     /// not.
     pub(super) seen: Vec<SeenPoint<'a>>,
@@ -71,54 +71,54 @@ impl<'a> CurveView<'a> {
             .iter()
             .find(|point| point.ask.purpose == Purpose::WarmUp && point.figures.ok > 0)
             .map(|point| &point.figures);
-        let spoilt_points = SpoiltPoints::new(plan, points);
-        let is_lasting = spoilt_points.is_lasting();
+        let spoiled_points = SpoiltPoints::new(plan, points);
+        let is_lasting = spoiled_points.is_lasting();
         let seen = points.iter().enumerate();
-        let seen = seen.filter_map(|(place, point)| see(plan, place, point, is_lasting));
+        let seen = seen.filter_map(|(place, point)| judge_point(plan, place, point, is_lasting));
         let mut view = Self {
             plan,
             points,
             pace: EffortMeasures::from_effort(plan.effort),
             warm,
-            spoilt_points,
+            spoiled_points,
             seen: seen.collect(),
             conflicts: Vec::new(),
             changed: None,
             shadow: None,
         };
-        view.forgive();
-        view.resolve();
+        view.forgive_transients();
+        view.resolve_conflicts();
         view
     }
 
-    /// How often a point that was spoilt is measured again.
-    pub(super) fn repeats(&self) -> usize {
-        if self.spoilt_points.is_lasting() { 0 } else { AGAIN }
+    /// How often a point that was spoiled is measured again.
+    pub(super) fn allowed_repeats(&self) -> usize {
+        if self.spoiled_points.is_lasting() { 0 } else { AGAIN }
     }
 
     /// Others may have had this machine for a moment: what says nothing counts against a level only
     /// when it said nothing each time.
-    fn forgive(&mut self) {
+    fn forgive_transients(&mut self) {
         let levels = |is_unclear: bool| -> Vec<f64> {
             let of = |seen: &&SeenPoint<'_>| seen.is_unclear() == is_unclear;
             self.seen.iter().filter(of).map(|seen| seen.level).collect()
         };
-        let (spoilt, clear) = (levels(true), levels(false));
+        let (spoiled, clear) = (levels(true), levels(false));
         let times = |levels: &[f64], level: f64| {
-            levels.iter().filter(|other| is_same(**other, level)).count()
+            levels.iter().filter(|other| is_same_level(**other, level)).count()
         };
-        let repeats = self.repeats();
-        let is_lasting = self.spoilt_points.is_lasting();
+        let repeats = self.allowed_repeats();
+        let is_lasting = self.spoiled_points.is_lasting();
         self.seen.retain(|seen| {
             let is_cleared = is_lasting && times(&clear, seen.level) > 0;
-            !seen.is_unclear() || (times(&spoilt, seen.level) > repeats && !is_cleared)
+            !seen.is_unclear() || (times(&spoiled, seen.level) > repeats && !is_cleared)
         });
     }
 
-    /// How many of the last points, all at one level, this client spoilt, or gave up too early.
-    pub(super) fn spoilt(&self) -> usize {
+    /// How many of the last points, all at one level, this client spoiled, or gave up too early.
+    pub(super) fn spoiled_in_a_row(&self) -> usize {
         let Some(last) = self.points.last() else { return 0 };
-        let is_spoilt = |point: &&Point| {
+        let is_spoiled = |point: &&Point| {
             point.ask.level == last.ask.level
                 && point.ask.purpose == last.ask.purpose
                 && !matches!(point.ask.purpose, Purpose::WarmUp | Purpose::Twin)
@@ -127,7 +127,7 @@ impl<'a> CurveView<'a> {
                     PointStanding::Unclear(Unclear::Client | Unclear::GivenUpTooEarly)
                 )
         };
-        self.points.iter().rev().take_while(is_spoilt).count()
+        self.points.iter().rev().take_while(is_spoiled).count()
     }
 
     /// Whether a point of this kind was given up though what was measured of it keeps the SLO.
@@ -141,8 +141,8 @@ impl<'a> CurveView<'a> {
     }
 
     /// Finds contradictions and what second looks made of them.
-    fn resolve(&mut self) {
-        while let Some(conflict) = self.conflict() {
+    fn resolve_conflicts(&mut self) {
+        while let Some(conflict) = self.lowest_conflict() {
             self.conflicts.push(conflict);
             match conflict.again {
                 None => break,
@@ -162,7 +162,7 @@ impl<'a> CurveView<'a> {
     }
 
     /// The lowest level that was plainly missed though a higher one was plainly kept.
-    fn conflict(&self) -> Option<Conflict> {
+    fn lowest_conflict(&self) -> Option<Conflict> {
         let below_shadow =
             |level: f64| self.shadow.is_none_or(|shadow| level < shadow * (1.0 - SAME));
         let clear = |is_over: bool| {
@@ -182,14 +182,14 @@ impl<'a> CurveView<'a> {
         let again = self
             .seen
             .iter()
-            .find(|seen| seen.place > later && is_same(seen.level, missed.level))
+            .find(|seen| seen.place > later && is_same_level(seen.level, missed.level))
             .map(|seen| !seen.is_over());
         let is_better = missed.place < kept.place;
         Some(Conflict { missed: missed.level, kept: kept.level, place: later, is_better, again })
     }
 
     /// Whether a point must be measured again.
-    pub(super) fn says_nothing(&self, point: &Point) -> bool {
+    pub(super) fn must_repeat(&self, point: &Point) -> bool {
         if point.ask.purpose == Purpose::WarmUp {
             return point.figures.ok == 0;
         }
@@ -197,29 +197,32 @@ impl<'a> CurveView<'a> {
             PointStanding::Unclear(Unclear::Nothing) => {
                 self.plan.slo.is_some() || point.figures.requests == 0
             }
-            PointStanding::Unclear(unclear) => may_pass(&unclear),
+            PointStanding::Unclear(unclear) => may_be_transient(&unclear),
             PointStanding::Met | PointStanding::Missed(_) => false,
         }
     }
 
     /// How many of the last points said nothing.
-    pub(super) fn in_vain(&self) -> usize {
-        self.points.iter().rev().take_while(|point| self.says_nothing(point)).count()
+    pub(super) fn unclear_in_a_row(&self) -> usize {
+        self.points.iter().rev().take_while(|point| self.must_repeat(point)).count()
     }
 
     /// The highest level that is kept, by coarse points.
-    pub(super) fn low(&self) -> Option<f64> {
+    pub(super) fn highest_kept(&self) -> Option<f64> {
         let below = |level: f64| self.shadow.is_none_or(|shadow| level < shadow * (1.0 - SAME));
-        let kept = self.coarse().filter(|seen| !seen.is_over() && below(seen.level));
+        let kept = self.coarse_points().filter(|seen| !seen.is_over() && below(seen.level));
         kept.map(|seen| seen.level).max_by(f64::total_cmp)
     }
 
     /// The lowest level that is too much, by coarse points.
-    pub(super) fn high(&self) -> Option<f64> {
-        self.coarse().filter(|seen| seen.is_over()).map(|seen| seen.level).min_by(f64::total_cmp)
+    pub(super) fn lowest_missed(&self) -> Option<f64> {
+        self.coarse_points()
+            .filter(|seen| seen.is_over())
+            .map(|seen| seen.level)
+            .min_by(f64::total_cmp)
     }
 
-    fn coarse(&self) -> impl Iterator<Item = &SeenPoint<'a>> {
+    fn coarse_points(&self) -> impl Iterator<Item = &SeenPoint<'a>> {
         self.seen.iter().filter(|seen| seen.is_coarse())
     }
 
@@ -230,12 +233,12 @@ impl<'a> CurveView<'a> {
     }
 
     /// The points of one purpose.
-    pub(super) fn with(&self, purpose: Purpose) -> impl Iterator<Item = &SeenPoint<'a>> {
+    pub(super) fn points_for(&self, purpose: Purpose) -> impl Iterator<Item = &SeenPoint<'a>> {
         self.seen.iter().filter(move |seen| seen.purpose == purpose)
     }
 
     /// Inside the bounds of the plan, and a level that there is.
-    pub(super) fn bounded(&self, level: f64) -> f64 {
+    pub(super) fn clamp_level(&self, level: f64) -> f64 {
         let positive = |bound: &f64| bound.is_finite() && *bound > 0.0;
         let least = self.plan.least.filter(positive).unwrap_or(match self.plan.axis {
             Axis::Rate => 1e-4,
@@ -249,13 +252,13 @@ impl<'a> CurveView<'a> {
         let level = level.max(least).min(most.max(least));
         match self.plan.axis {
             // Four digits: what is said is what was sent.
-            Axis::Rate => digits(level).clamp(least.min(level), most.max(level)),
-            Axis::Concurrency => Level::on(Axis::Concurrency, level).value(),
+            Axis::Rate => round_level(level).clamp(least.min(level), most.max(level)),
+            Axis::Concurrency => Level::from_value(Axis::Concurrency, level).value(),
         }
     }
 
-    pub(super) fn wish(&self, purpose: Purpose, level: f64) -> Wish {
-        Wish { purpose, level: Level::on(self.plan.axis, self.bounded(level)) }
+    pub(super) fn wish_at(&self, purpose: Purpose, level: f64) -> Wish {
+        Wish { purpose, level: Level::from_value(self.plan.axis, self.clamp_level(level)) }
     }
 
     /// Mean and p99 of E2E in seconds, by the warm-up.
@@ -283,24 +286,24 @@ impl<'a> CurveView<'a> {
         let asked = self.plan.burn_in_s.filter(|seconds| seconds.is_finite());
         let (mean, _) = self.e2e_near(level);
         let seconds = (self.pace.times_mean * mean).min(self.pace.longest_burn_s);
-        round(asked.unwrap_or(seconds).clamp(0.0, 86_400.0))
+        round_seconds(asked.unwrap_or(seconds).clamp(0.0, 86_400.0))
     }
 
     /// Measured seconds at most.
-    pub(super) fn seconds(&self, wish: Wish) -> f64 {
+    pub(super) fn measured_s(&self, wish: Wish) -> f64 {
         if wish.purpose == Purpose::Sustain {
-            return self.pace.sustained(self.plan);
+            return self.pace.sustained_s(self.plan);
         }
         let (mean, p99) = self.e2e_near(wish.level);
         let rate = match wish.level {
             Level::Rate(rate) => rate,
             Level::Users(users) => f64::from(users) / mean.max(1e-3),
         };
-        round(self.length(wish.purpose, rate.max(1e-6), p99))
+        round_seconds(self.point_length_s(wish.purpose, rate.max(1e-6), p99))
     }
 
     /// Measured seconds of a point at this rate.
-    pub(super) fn length(&self, purpose: Purpose, rate: f64, p99: f64) -> f64 {
+    pub(super) fn point_length_s(&self, purpose: Purpose, rate: f64, p99: f64) -> f64 {
         let pace = self.pace;
         let asked = self.plan.point_s.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         let by_p99 = (pace.times_p99 * p99).min(pace.longest_s);
@@ -309,7 +312,7 @@ impl<'a> CurveView<'a> {
             (Some(requests), _) => requests as f64 / rate,
             // Far from the limit the time will do.
             (None, None) if purpose != Purpose::Bracket => {
-                (pace.requests(purpose) / rate).min(pace.longest_s)
+                (pace.requests_for(purpose) / rate).min(pace.longest_s)
             }
             (None, _) => 0.0,
         };
@@ -347,7 +350,7 @@ impl SeenPoint<'_> {
     }
 }
 
-fn see<'a>(
+fn judge_point<'a>(
     plan: &SweepPlan,
     place: usize,
     point: &'a Point,
@@ -364,7 +367,7 @@ fn see<'a>(
         PointStanding::Unclear(Unclear::Nothing) if plan.slo.is_none() && figures.requests > 0 => {
             PointStanding::Met
         }
-        PointStanding::Unclear(unclear) if may_pass(&unclear) => return None,
+        PointStanding::Unclear(unclear) if may_be_transient(&unclear) => return None,
         PointStanding::Unclear(Unclear::Client)
             if is_disturbed && is_met_all_the_same(figures, plan) =>
         {
@@ -397,12 +400,13 @@ fn is_clear(plan: &SweepPlan, figures: &Figures, standing: &PointStanding) -> bo
     let decided = |(low, high): (f64, f64), allowed: f64| {
         if is_kept { high <= allowed } else { low > PLAINLY * allowed }
     };
-    let mut found = shares(plan, figures).map(|(share, allowed)| decided(misses(share), allowed));
+    let mut found =
+        good_shares(plan, figures).map(|(share, allowed)| decided(misses(share), allowed));
     if is_kept { found.all(|is| is) } else { found.any(|is| is) }
 }
 
 /// Shares of good requests, each with the share that may miss.
-pub(super) fn shares<'a>(
+pub(super) fn good_shares<'a>(
     plan: &'a SweepPlan,
     figures: &'a Figures,
 ) -> impl Iterator<Item = (Bounded, f64)> + 'a {
@@ -411,7 +415,7 @@ pub(super) fn shares<'a>(
         let found = figures.terms.iter().find(|found| found.term == term.to_string());
         found.and_then(|found| found.attainment).zip(allowed(term))
     };
-    let each = plan.slo.iter().any(|slo| slo.terms.iter().any(SloTerm::is_of_each_request));
+    let each = plan.slo.iter().any(|slo| slo.terms.iter().any(SloTerm::is_per_request));
     let together = figures.attainment.filter(|_| each || plan.attainment.is_some());
     terms.filter_map(of).chain(together.map(|share| (share, 1.0 - target(plan))))
 }
@@ -428,17 +432,17 @@ pub(super) fn e2e_s(figures: &Figures) -> (f64, f64) {
     (mean, p99.clamp(mean, 7_200.0))
 }
 
-pub(super) fn is_same(a: f64, b: f64) -> bool {
+pub(super) fn is_same_level(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < SAME
 }
 
 /// Four significant digits.
-fn digits(value: f64) -> f64 {
+fn round_level(value: f64) -> f64 {
     let scale = 10f64.powi(3 - value.abs().log10().floor().clamp(-300.0, 300.0) as i32);
     (value * scale).round() / scale
 }
 
 /// Whole seconds from ten on, tenths below.
-fn round(seconds: f64) -> f64 {
+fn round_seconds(seconds: f64) -> f64 {
     if seconds >= 10.0 { seconds.ceil() } else { (seconds * 10.0).ceil() / 10.0 }
 }

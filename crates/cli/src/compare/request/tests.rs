@@ -86,7 +86,7 @@ fn blocks_and_levels() {
 fn a_search_needs_a_promise_and_a_gate_on_goodput_too() {
     let search = asked("http://a http://b --search").unwrap();
     assert_eq!(search.design.quantity, Quantity::Goodput);
-    let plan = search.search(7);
+    let plan = search.search_plan(7);
     assert_eq!((plan.effort, plan.seed, plan.point_s), (Effort::Quick, 7, None));
     assert_eq!((plan.sustained_s, plan.attainment), (Some(0.0), Some(0.99)));
     assert_eq!(plan.slo, Some("interactive".parse().unwrap()));
@@ -128,8 +128,9 @@ fn margins_of_single_figures_are_kept() {
     asked.design.margins.insert("ttft_p99".to_owned(), 0.222);
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("out");
-    let folder = CampaignFolder::create(Campaign::Comparison, &path, &asked.written()).unwrap();
-    assert_eq!(folder.asked::<CompareRequest>().unwrap().design, asked.design);
+    let folder =
+        CampaignFolder::create(Campaign::Comparison, &path, &asked.without_secrets()).unwrap();
+    assert_eq!(folder.read_asked::<CompareRequest>().unwrap().design, asked.design);
 }
 
 #[test]
@@ -137,7 +138,7 @@ fn secrets_of_a_command_are_not_kept() {
     let mut args = args("http://a http://b --rate 1");
     args.design.switch_cmd = Some("start {side} --api-key hunter22".to_owned());
     let asked = from_flags(&args).unwrap();
-    let written = asked.written();
+    let written = asked.without_secrets();
     let kept = written.switch_cmd.clone().unwrap();
     assert!(!kept.contains("hunter22") && kept.contains("{side}"), "{kept}");
     let refused = written.check().unwrap_err().to_string();
@@ -156,7 +157,8 @@ fn targets_given_again_are_told_by_name_and_stay_what_they_were() {
         asked
     };
     let complete = |mut asked: CompareRequest, line: &str| {
-        complete(&mut asked, &named_targets(&args(line))).map_err(|failed| failed.to_string())?;
+        restore_secrets(&mut asked, &named_targets(&args(line)))
+            .map_err(|failed| failed.to_string())?;
         Ok::<_, String>(asked.targets.into_iter().map(|one| one.url).collect::<Vec<_>>())
     };
     let both = "--resume out one=http://a?k=y two=http://b?k=y";

@@ -12,16 +12,16 @@ use crate::args::{Arguments, EndpointArgs, LaunchArgs, OutputArgs, RunArgs, Verb
 use crate::error::Failed;
 use crate::plan;
 
-/// What a launcher adds itself.
+/// Flags that the launcher adds.
 const OURS: [&str; 2] = ["--shard", "--rendezvous"];
 
 /// Checks what was typed.
-pub(super) fn read(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
+pub(super) fn check_command(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
     let mut words = launch.words.clone();
     if words.is_empty() {
         words.push("run".to_owned());
     }
-    if let Some(twice) = words.iter().find_map(|word| ours(word)) {
+    if let Some(twice) = words.iter().find_map(|word| launcher_flag(word)) {
         return Err(Failed::usage(format!("the launcher sets {twice} for each rank"))
             .hint(format!("remove {twice} from the arguments after `--`")));
     }
@@ -31,30 +31,30 @@ pub(super) fn read(launch: &LaunchArgs) -> Result<RankCommand, Failed> {
         })?;
         words.extend(["--plan".to_owned(), file.to_owned()]);
     }
-    let asked = match parse(&words)? {
-        Verb::Run(args) => of_run(&args)?,
+    let asked = match parse_command(&words)? {
+        Verb::Run(args) => run_command(&args)?,
         Verb::Sweep(args) => {
             if args.serve.serve.is_some() {
                 return Err(Failed::usage("with --serve, every rank would start a server")
                     .hint("start it once, and give its URL"));
             }
             check_target(args.target.as_deref())?;
-            of_endpoint(args.target.as_deref(), &args.endpoint, &args.output)?
+            endpoint_command(args.target.as_deref(), &args.endpoint, &args.output)?
         }
-        _ => return Err(wrong_verb()),
+        _ => return Err(wrong_verb_error()),
     };
-    Ok(RankCommand { words: without_plan(words), ..asked })
+    Ok(RankCommand { words: remove_plan_flag(words), ..asked })
 }
 
-/// The longest that it takes once it has begun; none if that is unknown.
-pub(super) fn length(command: &RankCommand) -> Result<Option<Duration>, Failed> {
-    let Verb::Run(args) = parse(&command.words_here())? else { return Ok(None) };
-    let once = plan::resolve(&args)?.longest();
+/// The longest time that the run can take once it has started, if known.
+pub(super) fn longest_duration(command: &RankCommand) -> Result<Option<Duration>, Failed> {
+    let Verb::Run(args) = parse_command(&command.local_words())? else { return Ok(None) };
+    let once = plan::resolve_plan(&args)?.longest_duration();
     Ok(once.map(|once| once * args.repeat.unwrap_or(1)))
 }
 
-/// As a rank reads it, whose shard is among its words.
-fn parse(words: &[String]) -> Result<Verb, Failed> {
+/// Parses the words as a rank will, with a shard among them.
+fn parse_command(words: &[String]) -> Result<Verb, Failed> {
     let has_shard = words.iter().any(|word| word == "--shard");
     let is_ours = matches!(words.first().map(String::as_str), Some("run" | "sweep"));
     let shard = ["--shard", "auto"].into_iter().filter(|_| is_ours && !has_shard);
@@ -66,24 +66,24 @@ fn parse(words: &[String]) -> Result<Verb, Failed> {
     })
 }
 
-/// The flag of ours that a word is.
-fn ours(word: &str) -> Option<&'static str> {
+/// The flag of the launcher that this word repeats, if any.
+fn launcher_flag(word: &str) -> Option<&'static str> {
     let name = word.split_once('=').map_or(word, |(name, _)| name);
     OURS.into_iter().find(|flag| *flag == name)
 }
 
-fn wrong_verb() -> Failed {
+fn wrong_verb_error() -> Failed {
     Failed::usage("only `run` and `sweep` can use a fleet")
         .hint("write `-- run URL …` or `-- sweep URL …`")
 }
 
-fn of_run(args: &RunArgs) -> Result<RankCommand, Failed> {
+fn run_command(args: &RunArgs) -> Result<RankCommand, Failed> {
     let plan = args.plan.as_deref().map(read_plan).transpose().map_err(|error| {
         Failed::usage(error.to_string()).hint("the plan.toml of a run folder is one")
     })?;
     let planned = plan.as_ref().map(|plan| plan.target.url.as_str());
     check_target(args.target.as_deref().or(planned))?;
-    let mut asked = of_endpoint(args.target.as_deref(), &args.endpoint, &args.output)?;
+    let mut asked = endpoint_command(args.target.as_deref(), &args.endpoint, &args.output)?;
     asked.plan.clone_from(&args.plan);
     if let (None, Some(plan)) = (&args.endpoint.api_key_env, plan) {
         asked.key_env = plan.target.api_key_env;
@@ -91,12 +91,12 @@ fn of_run(args: &RunArgs) -> Result<RankCommand, Failed> {
     Ok(asked)
 }
 
-fn of_endpoint(
+fn endpoint_command(
     target: Option<&str>,
     args: &EndpointArgs,
     output: &OutputArgs,
 ) -> Result<RankCommand, Failed> {
-    text(target, args).check()?;
+    job_text(target, args).check()?;
     let key_env = args.api_key_env.as_deref().unwrap_or(plan::DEFAULT_KEY_ENV);
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if key_env.is_empty() || !key_env.bytes().all(is_fit) {
@@ -106,8 +106,8 @@ fn of_endpoint(
     Ok(RankCommand { words, plan: None, out, key_env: key_env.to_owned() })
 }
 
-/// What of it is written into the job.
-fn text<'a>(target: Option<&'a str>, args: &'a EndpointArgs) -> JobText<'a> {
+/// The parts of the command that are written into the job.
+fn job_text<'a>(target: Option<&'a str>, args: &'a EndpointArgs) -> JobText<'a> {
     let hooks = &args.hooks;
     let traces = hooks.traces.as_deref().filter(|traces| traces.contains("://"));
     let gpu = args.observe.gpu.iter().flat_map(GpuPlan::exporters).map(String::as_str);
@@ -136,7 +136,7 @@ fn check_target(target: Option<&str>) -> Result<(), Failed> {
 }
 
 /// The words without `--plan FILE`.
-fn without_plan(words: Vec<String>) -> Vec<String> {
+fn remove_plan_flag(words: Vec<String>) -> Vec<String> {
     let mut kept = Vec::with_capacity(words.len());
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
@@ -160,15 +160,15 @@ mod tests {
             panic!("{line}")
         };
         let crate::args::FleetVerb::Slurm(args) = args.engine else { panic!("{line}") };
-        read(&args.launch).map_err(|failed| failed.to_string())
+        check_command(&args.launch).map_err(|failed| failed.to_string())
     }
 
     #[test]
     fn ranks_may_wait_longer_for_each_other() {
         let asked = asked("run http://h --rate 1 --duration 9s --join-within 15m").unwrap();
-        let words = asked.words_here().join(" ");
+        let words = asked.local_words().join(" ");
         assert_eq!(words, "run http://h --rate 1 --duration 9s --join-within 15m --shard auto");
-        assert!(length(&asked).unwrap().is_some());
+        assert!(longest_duration(&asked).unwrap().is_some());
     }
 
     #[test]
@@ -210,24 +210,25 @@ mod tests {
     fn every_rank_gets_the_same_words_and_finds_its_shard() {
         let asked = asked("run http://h --rate 5 --api-key-env KEY --header user-agent:b").unwrap();
         let line = "run http://h --rate 5 --api-key-env KEY --header user-agent:b --shard auto";
-        assert_eq!(asked.words_here().join(" "), line);
+        assert_eq!(asked.local_words().join(" "), line);
         assert_eq!(asked.key_env, "KEY");
         let line = line.replace("--shard", "--plan /p --shard");
-        assert_eq!(asked.words(Some("/p")).join(" "), line);
+        assert_eq!(asked.command_words(Some("/p")).join(" "), line);
     }
 
     #[test]
     fn a_plan_is_named_once_however_it_was_typed() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         for line in ["run --plan a --json", "run --plan=a --json", "run --json --plan a"] {
-            assert_eq!(without_plan(words(line)), ["run", "--json"]);
+            assert_eq!(remove_plan_flag(words(line)), ["run", "--json"]);
         }
     }
 
     #[test]
     fn the_length_of_what_is_bounded_by_time_is_known() {
-        let seconds =
-            |words: &str| length(&asked(words).unwrap()).unwrap().map(|length| length.as_secs());
+        let seconds = |words: &str| {
+            longest_duration(&asked(words).unwrap()).unwrap().map(|length| length.as_secs())
+        };
         let line = "run http://h --rate 5 --duration 100s --warmup 7s --cooldown 3s --drain 20s";
         assert_eq!(seconds(line), Some(130));
         assert_eq!(seconds(&format!("{line} --repeat 3")), Some(390));

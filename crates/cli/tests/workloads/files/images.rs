@@ -9,7 +9,7 @@ use crate::support::mock::records;
 use crate::support::number;
 
 /// Two pictures of one pixel.
-const GREY: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const GRAY: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const RED: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 
 fn base64(text: &str) -> Vec<u8> {
@@ -28,16 +28,16 @@ fn base64(text: &str) -> Vec<u8> {
 
 #[test]
 fn images_of_a_folder_travel_with_their_captions() {
-    let session = with_file("pictures/a.png", base64(GREY));
+    let session = with_file("pictures/a.png", base64(GRAY));
     fs::write(session.path("pictures/b.png"), base64(RED)).unwrap();
     fs::write(session.path("pictures/b.txt"), "What is this red thing?\n").unwrap();
-    let captions = json!({"file": "a.png", "caption": "A grey dot"}).to_string();
+    let captions = json!({"file": "a.png", "caption": "A gray dot"}).to_string();
     fs::write(session.path("pictures/captions.jsonl"), captions).unwrap();
     let server = saying(|_| "a dot".to_owned());
     let args = ["--dataset", "pictures", "--num-requests", "3", "--max-tokens", "5"];
     let (outcome, summary) = session.measure(&server.url(), &[&ALONE[..], &args].concat());
     outcome.assert_finished("images");
-    let expected = [("A grey dot", GREY), ("What is this red thing?", RED), ("A grey dot", GREY)];
+    let expected = [("A gray dot", GRAY), ("What is this red thing?", RED), ("A gray dot", GRAY)];
     for (place, (body, (caption, image))) in bodies(&server).iter().zip(expected).enumerate() {
         let url = format!("data:image/png;base64,{image}");
         let text = body["messages"][0]["content"][0]["text"].as_str().unwrap();

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::template::{Template, variable};
+use super::template::{Template, parse_variable};
 
 /// Where the variables of a format stand in an object.
 pub(super) struct FieldPaths(Vec<(Vec<String>, Template)>);
@@ -11,9 +11,11 @@ pub(super) struct FieldPaths(Vec<(Vec<String>, Template)>);
 impl FieldPaths {
     /// The shape of a format; none if it writes no object.
     pub(super) fn parse(format: &str) -> Option<Self> {
-        let Ok(Value::Object(object)) = serde_json::from_str(&quoted(format)?) else { return None };
+        let Ok(Value::Object(object)) = serde_json::from_str(&quote_variables(format)?) else {
+            return None;
+        };
         let mut leaves = Vec::new();
-        collect(&object, &mut Vec::new(), &mut leaves);
+        collect_leaves(&object, &mut Vec::new(), &mut leaves);
         Some(Self(leaves))
     }
 
@@ -22,7 +24,7 @@ impl FieldPaths {
         let line: Map<String, Value> = serde_json::from_str(line).ok()?;
         let mut found = Vec::with_capacity(self.0.len());
         for (path, template) in &self.0 {
-            let Some(value) = at(&line, path) else { continue };
+            let Some(value) = value_at_path(&line, path) else { continue };
             let text = match value {
                 Value::String(text) => text.clone(),
                 Value::Number(number) => number.to_string(),
@@ -35,14 +37,14 @@ impl FieldPaths {
     }
 }
 
-fn at<'a>(object: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {
+fn value_at_path<'a>(object: &'a Map<String, Value>, path: &[String]) -> Option<&'a Value> {
     let (first, rest) = path.split_first()?;
     let value = object.get(first)?;
-    if rest.is_empty() { Some(value) } else { at(value.as_object()?, rest) }
+    if rest.is_empty() { Some(value) } else { value_at_path(value.as_object()?, rest) }
 }
 
 /// The texts of an object with variables in them, with where they stand.
-fn collect(
+fn collect_leaves(
     object: &Map<String, Value>,
     path: &mut Vec<String>,
     leaves: &mut Vec<(Vec<String>, Template)>,
@@ -50,7 +52,7 @@ fn collect(
     for (name, value) in object {
         path.push(name.clone());
         match value {
-            Value::Object(inner) => collect(inner, path, leaves),
+            Value::Object(inner) => collect_leaves(inner, path, leaves),
             Value::String(text) => {
                 let template = Template::from_format(text, false).ok();
                 leaves.extend(template.map(|template| (path.clone(), template)));
@@ -62,7 +64,7 @@ fn collect(
 }
 
 /// The format with quotes around variables that have none.
-fn quoted(format: &str) -> Option<String> {
+fn quote_variables(format: &str) -> Option<String> {
     let mut text = String::with_capacity(format.len() + 16);
     let (mut rest, mut in_text) = (format, false);
     while let Some((before, behind)) =
@@ -70,7 +72,7 @@ fn quoted(format: &str) -> Option<String> {
     {
         text.push_str(before);
         rest = if let Some(named) = behind.strip_prefix('$') {
-            let (name, behind) = variable(named).ok()?;
+            let (name, behind) = parse_variable(named).ok()?;
             let quote = if in_text { "" } else { "\"" };
             text.extend([quote, "${", name, "}", quote]);
             behind

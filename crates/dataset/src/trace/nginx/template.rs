@@ -22,7 +22,7 @@ pub(super) struct Template {
 impl Template {
     /// The format as it stands between quotes, or the whole directive `log_format NAME …;`.
     pub(super) fn parse(text: &str) -> Result<(Self, String), String> {
-        let (format, is_escaped) = unquoted(text)?;
+        let (format, is_escaped) = unquote_directive(text)?;
         Ok((Self::from_format(&format, is_escaped)?, format))
     }
 
@@ -31,15 +31,15 @@ impl Template {
         let mut template = Self { head: String::new(), parts: Vec::new(), is_escaped };
         let mut rest = format;
         while let Some((before, behind)) = rest.split_once('$') {
-            let (name, behind) = variable(behind)?;
-            template.text(before);
+            let (name, behind) = parse_variable(behind)?;
+            template.push_text(before);
             if template.parts.last().is_some_and(|(_, text)| text.is_empty()) {
                 return Err(format!("nothing separates `${name}` from the variable before it"));
             }
             template.parts.push((name.to_owned(), String::new()));
             rest = behind;
         }
-        template.text(rest);
+        template.push_text(rest);
         match template.parts.len() {
             0 => Err("no variable in it".to_owned()),
             1..=MOST => Ok(template),
@@ -47,12 +47,12 @@ impl Template {
         }
     }
 
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         self.parts.last_mut().map_or(&mut self.head, |(_, behind)| behind).push_str(text);
     }
 
     /// Whether a variable is in it.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn has_variable(&self, name: &str) -> bool {
         self.parts.iter().any(|(variable, _)| variable == name)
     }
 
@@ -65,10 +65,10 @@ impl Template {
             let value = if is_last {
                 rest.strip_suffix(behind.as_str())?
             } else {
-                rest.get(..self.end(rest, name, behind)?)?
+                rest.get(..self.value_end(rest, name, behind)?)?
             };
             rest = rest.get(value.len() + behind.len()..)?;
-            let value = if self.is_escaped { plain(value) } else { Cow::Borrowed(value) };
+            let value = if self.is_escaped { unescape_value(value) } else { Cow::Borrowed(value) };
             found.push((name.as_str(), value));
         }
         Some(found)
@@ -76,7 +76,7 @@ impl Template {
 
     /// Where the value of a variable ends that has this text behind it: not at a quote that is part
     /// of the value, and not within a list of upstreams (`0.1, 0.2 : 0.3`).
-    fn end(&self, rest: &str, name: &str, behind: &str) -> Option<usize> {
+    fn value_end(&self, rest: &str, name: &str, behind: &str) -> Option<usize> {
         let is_list = name.starts_with("upstream_") && behind.starts_with(' ');
         let is_quoted = self.is_escaped && behind.starts_with('"');
         let mut from = 0;
@@ -95,7 +95,7 @@ impl Template {
 }
 
 /// The name of a variable behind its `$`, and what stands behind that.
-pub(super) fn variable(text: &str) -> Result<(&str, &str), String> {
+pub(super) fn parse_variable(text: &str) -> Result<(&str, &str), String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (name, rest) = match text.strip_prefix('{') {
         Some(inner) => inner.split_once('}').ok_or("`${` without `}`")?,
@@ -108,7 +108,7 @@ pub(super) fn variable(text: &str) -> Result<(&str, &str), String> {
 }
 
 /// The format of a directive: its quoted parts together, and whether values are escaped.
-fn unquoted(text: &str) -> Result<(String, bool), String> {
+fn unquote_directive(text: &str) -> Result<(String, bool), String> {
     let mut rest = text.trim();
     if let Some(behind) =
         rest.strip_prefix("log_format").filter(|rest| rest.starts_with([' ', '\t', '\n']))
@@ -136,7 +136,7 @@ fn unquoted(text: &str) -> Result<(String, bool), String> {
     loop {
         rest = rest.trim_start();
         let Some(quote) = rest.chars().next().filter(|c| matches!(c, '\'' | '"')) else { break };
-        rest = quoted(rest.get(1..).unwrap_or_default(), quote, &mut format)?;
+        rest = take_quoted(rest.get(1..).unwrap_or_default(), quote, &mut format)?;
     }
     match rest.trim() {
         "" | ";" => Ok((format, is_escaped)),
@@ -145,7 +145,7 @@ fn unquoted(text: &str) -> Result<(String, bool), String> {
 }
 
 /// Takes what stands up to the closing quote; gives what stands behind it.
-fn quoted<'a>(text: &'a str, quote: char, format: &mut String) -> Result<&'a str, String> {
+fn take_quoted<'a>(text: &'a str, quote: char, format: &mut String) -> Result<&'a str, String> {
     let mut is_escaped = false;
     for (at, c) in text.char_indices() {
         match c {
@@ -165,7 +165,7 @@ fn quoted<'a>(text: &'a str, quote: char, format: &mut String) -> Result<&'a str
 }
 
 /// A value without its escapes: `\xHH`, `\"` and `\\`.
-fn plain(value: &str) -> Cow<'_, str> {
+fn unescape_value(value: &str) -> Cow<'_, str> {
     if !value.contains('\\') {
         return Cow::Borrowed(value);
     }
@@ -174,7 +174,7 @@ fn plain(value: &str) -> Cow<'_, str> {
     while let [first, behind @ ..] = rest {
         rest = behind;
         let escape = match (first, behind) {
-            (b'\\', [b'x', high, low, ..]) => hex(*high, *low).map(|byte| (byte, 3)),
+            (b'\\', [b'x', high, low, ..]) => hex_byte(*high, *low).map(|byte| (byte, 3)),
             (b'\\', [c @ (b'"' | b'\\' | b'/'), ..]) => Some((*c, 1)),
             _ => None,
         };
@@ -189,7 +189,7 @@ fn plain(value: &str) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn hex(high: u8, low: u8) -> Option<u8> {
+fn hex_byte(high: u8, low: u8) -> Option<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
@@ -250,7 +250,7 @@ mod tests {
         let (_, format) = Template::parse(directive).unwrap();
         assert_eq!(format, "$remote_addr [${time_local}] \"$request\" it's $status");
         assert_eq!(template(directive).head, "");
-        assert!(template(directive).has("time_local"));
+        assert!(template(directive).has_variable("time_local"));
         assert_eq!(template("escape=none $a $b"), Template::from_format("$a $b", false).unwrap());
         for (wrong, why) in [
             ("", "no variable"),

@@ -7,9 +7,9 @@ use std::hash::{Hash, Hasher};
 use goodput_model::Nanos;
 use serde_json::value::RawValue;
 
-use super::super::decimal::nanos;
-use super::super::moment::moment;
-use super::shape::any;
+use super::super::decimal::parse_nanos;
+use super::super::moment::parse_moment;
+use super::shape::first_value;
 use crate::error::EntryError;
 use crate::object::JsonObject;
 use crate::pass::ItemOutcome;
@@ -66,20 +66,22 @@ pub(super) struct OtelSpan {
 impl OtelSpan {
     /// What an object says; of the run with this name.
     pub(super) fn read(object: &JsonObject<'_>, run: &str) -> Self {
-        let context = inner(object, "context");
+        let context = inner_object(object, "context");
         let within = context.as_ref().unwrap_or(object);
-        let trace = text(within, &["traceId", "traceID", "trace_id"]);
-        let key = |id: Option<String>| id.map(|id| key(trace.as_deref().unwrap_or_default(), &id));
-        let own = text(within, &["spanId", "spanID", "span_id"]);
-        let parent = text(object, &["parentSpanId", "parentSpanID", "parent_span_id", "parent_id"]);
-        let parent = parent.or_else(|| referred(object)).filter(|id| !id.is_empty());
+        let trace = first_text(within, &["traceId", "traceID", "trace_id"]);
+        let key =
+            |id: Option<String>| id.map(|id| span_key(trace.as_deref().unwrap_or_default(), &id));
+        let own = first_text(within, &["spanId", "spanID", "span_id"]);
+        let parent =
+            first_text(object, &["parentSpanId", "parentSpanID", "parent_span_id", "parent_id"]);
+        let parent = parent.or_else(|| jaeger_parent(object)).filter(|id| !id.is_empty());
         let mut known = BTreeMap::new();
         let mut is_gen_ai = false;
-        if let Some(raw) = any(object, &["attributes", "tags"]) {
+        if let Some(raw) = first_value(object, &["attributes", "tags"]) {
             each_attribute(raw, &mut |name, value| {
                 is_gen_ai |= name.starts_with("gen_ai.");
                 if let Some(name) = WANTED.iter().find(|wanted| **wanted == name) {
-                    known.extend(scalar(value).map(|text| (*name, text)));
+                    known.extend(scalar_text(value).map(|text| (*name, text)));
                 }
             });
         }
@@ -88,20 +90,20 @@ impl OtelSpan {
         let mut span = Self {
             id: key(own),
             parent: key(parent),
-            start: text(object, &start),
-            end: text(object, &end),
-            length: text(object, &["duration"]),
+            start: first_text(object, &start),
+            end: first_text(object, &end),
+            length: first_text(object, &["duration"]),
             has_failed: false,
             is_gen_ai,
             known,
             run: run.to_owned(),
         };
-        span.has_failed = span.is_error(inner(object, "status").as_ref());
+        span.has_failed = span.is_error(inner_object(object, "status").as_ref());
         span
     }
 
     fn is_error(&self, status: Option<&JsonObject<'_>>) -> bool {
-        let code = status.and_then(|status| text(status, &["code", "status_code"]));
+        let code = status.and_then(|status| first_text(status, &["code", "status_code"]));
         let is_code = |text: &str| matches!(text, "2" | "ERROR" | "STATUS_CODE_ERROR");
         code.as_deref().is_some_and(is_code)
             || self.get("otel.status_code").is_some_and(is_code)
@@ -113,17 +115,17 @@ impl OtelSpan {
         self.known.get(name).map(String::as_str).filter(|text| !text.trim().is_empty())
     }
 
-    fn first(&self, names: [&'static str; 2]) -> Option<(&'static str, &str)> {
+    fn first_of(&self, names: [&'static str; 2]) -> Option<(&'static str, &str)> {
         names.into_iter().find_map(|name| self.get(name).map(|text| (name, text)))
     }
 
     /// Whether it is a generation that can be asked again.
     pub(super) fn is_generation(&self) -> bool {
-        matches!(self.found(), Ok(ItemOutcome::Entry(_)))
+        matches!(self.to_outcome(), Ok(ItemOutcome::Entry(_)))
     }
 
     /// What becomes of it.
-    pub(super) fn found(&self) -> Result<ItemOutcome, EntryError> {
+    pub(super) fn to_outcome(&self) -> Result<ItemOutcome, EntryError> {
         let skip = |why: &str| Ok(ItemOutcome::Skip(why.to_owned()));
         if !self.is_gen_ai {
             return skip("not a gen_ai span");
@@ -134,8 +136,8 @@ impl OtelSpan {
         if self.has_failed {
             return skip("failed when it was recorded");
         }
-        let count = |names| match self.first(names) {
-            Some((name, text)) => private::count(name, text),
+        let count = |names| match self.first_of(names) {
+            Some((name, text)) => private::parse_count(name, text),
             None => Ok(None),
         };
         let input = count(["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"])?;
@@ -146,8 +148,9 @@ impl OtelSpan {
         let Some(start) = &self.start else {
             return Err(EntryError::from("no field for its start time"));
         };
-        let at = moment(start).ok_or_else(|| private::wrong("start", "an instant"))?;
-        let took = self.took(at)?;
+        let at =
+            parse_moment(start).ok_or_else(|| private::wrong_field_error("start", "an instant"))?;
+        let took = self.duration(at)?;
         let turn = DatasetTurn {
             input_tokens: input,
             output_tokens: output,
@@ -158,67 +161,68 @@ impl OtelSpan {
         let class = class.or_else(|| self.get("gen_ai.response.model"));
         Ok(ItemOutcome::Entry(DatasetEntry {
             at: Some(at),
-            session: self.session(),
-            class: class.map(private::label),
+            session: self.session_name(),
+            class: class.map(private::bounded_label),
             turns: vec![turn],
             ..DatasetEntry::default()
         }))
     }
 
-    fn took(&self, at: Nanos) -> Result<Option<Nanos>, EntryError> {
+    fn duration(&self, at: Nanos) -> Result<Option<Nanos>, EntryError> {
         let (end, length) = match (&self.end, &self.length) {
-            (Some(end), _) => (moment(end), None),
-            (None, Some(length)) => (None, nanos(length, 3)),
+            (Some(end), _) => (parse_moment(end), None),
+            (None, Some(length)) => (None, parse_nanos(length, 3)),
             (None, None) => return Ok(None),
         };
         if end.is_none() && length.is_none() {
-            return Err(private::wrong("end", "an instant"));
+            return Err(private::wrong_field_error("end", "an instant"));
         }
         Ok(length.or_else(|| end.filter(|end| *end >= at).map(|end| end - at)))
     }
 
-    fn session(&self) -> Option<String> {
+    fn session_name(&self) -> Option<String> {
         let ours = || self.get("goodput.session").map(|name| format!("{} {name}", self.run));
-        let named = self.first(["gen_ai.conversation.id", "session.id"]);
-        named.map(|(_, name)| name.to_owned()).or_else(ours).map(|name| private::session(&name))
+        let named = self.first_of(["gen_ai.conversation.id", "session.id"]);
+        named.map(|(_, name)| name.to_owned()).or_else(ours).map(|name| private::session_key(&name))
     }
 }
 
 /// A span's name in the file.
-fn key(trace: &str, span: &str) -> u64 {
+fn span_key(trace: &str, span: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (trace, span).hash(&mut hasher);
     hasher.finish()
 }
 
 /// The span that Jaeger calls the parent.
-fn referred(object: &JsonObject<'_>) -> Option<String> {
+fn jaeger_parent(object: &JsonObject<'_>) -> Option<String> {
     let references: Vec<JsonObject<'_>> =
-        serde_json::from_str(object.value("references")?.get()).ok()?;
-    let is_parent = |one: &&JsonObject<'_>| text(one, &["refType"]).as_deref() == Some("CHILD_OF");
-    references.iter().find(is_parent).and_then(|one| text(one, &["spanID"]))
+        serde_json::from_str(object.non_null("references")?.get()).ok()?;
+    let is_parent =
+        |one: &&JsonObject<'_>| first_text(one, &["refType"]).as_deref() == Some("CHILD_OF");
+    references.iter().find(is_parent).and_then(|one| first_text(one, &["spanID"]))
 }
 
-fn inner<'a>(object: &JsonObject<'a>, name: &str) -> Option<JsonObject<'a>> {
-    serde_json::from_str(object.value(name)?.get()).ok()
+fn inner_object<'a>(object: &JsonObject<'a>, name: &str) -> Option<JsonObject<'a>> {
+    serde_json::from_str(object.non_null(name)?.get()).ok()
 }
 
-fn text(object: &JsonObject<'_>, names: &[&str]) -> Option<String> {
-    scalar(any(object, names)?)
+fn first_text(object: &JsonObject<'_>, names: &[&str]) -> Option<String> {
+    scalar_text(first_value(object, names)?)
 }
 
 /// A text, number or boolean as text, bare or as OTLP wraps it.
-fn scalar(raw: &RawValue) -> Option<String> {
+fn scalar_text(raw: &RawValue) -> Option<String> {
     const KINDS: [&str; 4] = ["stringValue", "intValue", "doubleValue", "boolValue"];
     let text = raw.get();
     if text.starts_with('{') {
         let value: JsonObject<'_> = serde_json::from_str(text).ok()?;
-        return bare(any(&value, &KINDS)?.get());
+        return bare_scalar(first_value(&value, &KINDS)?.get());
     }
-    bare(text)
+    bare_scalar(text)
 }
 
-fn bare(text: &str) -> Option<String> {
+fn bare_scalar(text: &str) -> Option<String> {
     if text.starts_with(['{', '[']) || text == "null" {
         return None;
     }
@@ -233,7 +237,7 @@ fn each_attribute(raw: &RawValue, see: &mut dyn FnMut(&str, &RawValue)) {
         }
     } else if let Ok(list) = serde_json::from_str::<Vec<JsonObject<'_>>>(raw.get()) {
         for one in &list {
-            if let (Some(name), Some(value)) = (text(one, &["key"]), one.value("value")) {
+            if let (Some(name), Some(value)) = (first_text(one, &["key"]), one.non_null("value")) {
                 see(&name, value);
             }
         }
@@ -241,11 +245,11 @@ fn each_attribute(raw: &RawValue, see: &mut dyn FnMut(&str, &RawValue)) {
 }
 
 /// The attribute of this name, as text.
-pub(super) fn attribute(raw: &RawValue, wanted: &str) -> Option<String> {
+pub(super) fn find_attribute(raw: &RawValue, wanted: &str) -> Option<String> {
     let mut found = None;
     each_attribute(raw, &mut |name, value| {
         if name == wanted {
-            found = scalar(value);
+            found = scalar_text(value);
         }
     });
     found

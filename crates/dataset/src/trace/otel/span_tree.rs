@@ -36,7 +36,7 @@ impl SpanFamily {
     }
 
     /// Why a span is not a request of its own; the outermost of several is.
-    pub(super) fn reason(&mut self, span: &OtelSpan) -> Option<&'static str> {
+    pub(super) fn skip_reason(&mut self, span: &OtelSpan) -> Option<&'static str> {
         if !span.is_generation() {
             return None;
         }

@@ -78,7 +78,7 @@ fn every_reader(name: &str, bytes: &[u8]) {
             }
         }
     }
-    let _ = goodput_dataset::kind_of(&scratch.path);
+    let _ = goodput_dataset::file_kind(&scratch.path);
 }
 
 proptest! {

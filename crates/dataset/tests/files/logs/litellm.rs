@@ -1,6 +1,6 @@
 //! LiteLLM's payloads and its table of spending.
 
-use goodput_dataset::{FileKind, TraceFormat, TraceSelection, kind_of};
+use goodput_dataset::{FileKind, TraceFormat, TraceSelection, file_kind};
 use serde_json::{Value, json};
 
 use super::{classes, load, options, requests, sessions, took, written};
@@ -153,7 +153,7 @@ fn arrays_pages_and_wrapped_payloads_hold_the_same() {
         assert_eq!(requests(&loaded), requests(&expected), "{text}");
         assert_eq!(sessions(&loaded), sessions(&expected));
         assert_eq!((loaded.seen, &loaded.skipped), (7, &expected.skipped));
-        assert_eq!(kind_of(&file("l.json", &text).path), Ok(FileKind::Trace));
+        assert_eq!(file_kind(&file("l.json", &text).path), Ok(FileKind::Trace));
     }
 }
 

@@ -1,6 +1,6 @@
 //! OpenTelemetry's spans.
 
-use goodput_dataset::{FileKind, TraceFormat, TraceSelection, kind_of};
+use goodput_dataset::{FileKind, TraceFormat, TraceSelection, file_kind};
 use serde_json::{Value, json};
 
 use super::{classes, load, options, requests, sessions, took, written};
@@ -180,7 +180,7 @@ fn every_shape_gives_the_same_requests() {
             ("without token counts", 1),
         ];
         assert_eq!(skipped, expected, "{text}");
-        assert_eq!(kind_of(&file("t.json", &text).path), Ok(FileKind::Trace));
+        assert_eq!(file_kind(&file("t.json", &text).path), Ok(FileKind::Trace));
         let written = written(&loaded);
         for word in ["secret", "ann", "192.0.2.7", "t-7"] {
             assert!(!written.contains(word), "{word}");

@@ -1,15 +1,15 @@
 //! What is asked of a comparison of live targets: what `compare.toml` holds.
 
-use goodput_campaign::compare::{Design, estimate};
+use goodput_campaign::compare::{Design, estimate_remaining_s};
 use goodput_campaign::sweep::{Effort, SweepPlan};
 use goodput_model::{Plan, REDACTED};
 use serde::{Deserialize, Serialize};
 
-use super::run::each_s;
+use super::run::planned_run_s;
 use super::switch;
 use super::targets::TargetSpec;
 use super::vary::is_mock;
-use crate::compare::promised;
+use crate::compare::slo_text;
 use crate::error::Failed;
 use crate::serve::without_secrets;
 
@@ -28,7 +28,7 @@ pub struct CompareRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point_s: Option<f64>,
     /// The comparison ends after this many seconds with what is known; without it as
-    /// [`crate::sweep::with_overtime`] says.
+    /// [`crate::sweep::time_limit_s`] says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_s: Option<f64>,
     /// Whether the SLO is the default: a search without one takes a preset.
@@ -48,7 +48,7 @@ impl CompareRequest {
 
     /// As it may be written down.
     #[must_use]
-    pub fn written(&self) -> Self {
+    pub fn without_secrets(&self) -> Self {
         let hidden = self.switch_cmd.as_deref().map(without_secrets);
         Self { switch_cmd: hidden, ..self.clone() }
     }
@@ -64,7 +64,7 @@ impl CompareRequest {
         if !names.eq(&self.design.sides) || self.targets.len() < 2 {
             return Err(Failed::usage("the comparison's sides are not its targets"));
         }
-        if let Some(odd) = self.switch_cmd.as_deref().and_then(switch::unknown) {
+        if let Some(odd) = self.switch_cmd.as_deref().and_then(switch::unknown_placeholder) {
             return Err(Failed::usage(format!("--switch-cmd has the unknown placeholder {odd}"))
                 .hint(
                     "use {side}, {vary} and {url}; write a shell variable `${name}` without braces",
@@ -96,7 +96,7 @@ impl CompareRequest {
     }
 
     /// What to know where two targets are one, and no command makes them differ.
-    pub(super) fn twins(&self) -> Option<String> {
+    pub(super) fn twin_warning(&self) -> Option<String> {
         if self.design.same_target || self.switch_cmd.is_some() {
             return None;
         }
@@ -114,21 +114,21 @@ impl CompareRequest {
     }
 
     /// The SLO that goodput and attainment refer to, and where it comes from; empty without an SLO.
-    pub fn slo(&self) -> String {
+    pub fn slo_text(&self) -> String {
         let who = if self.slo_is_default { " (preset, the default of --search)" } else { "" };
-        match promised(&self.plan.measure) {
+        match slo_text(&self.plan.measure) {
             slo if slo.is_empty() => slo,
             slo => slo + who,
         }
     }
 
     /// Seconds to the first look, and to the end at most, before anything is measured.
-    pub fn estimate(&self) -> (f64, f64) {
-        estimate(&self.design, &[], each_s(&self.design))
+    pub fn estimate_s(&self) -> (f64, f64) {
+        estimate_remaining_s(&self.design, &[], planned_run_s(&self.design))
     }
 
     /// The search of one run.
-    pub fn search(&self, seed: u64) -> SweepPlan {
+    pub fn search_plan(&self, seed: u64) -> SweepPlan {
         let measure = &self.plan.measure;
         SweepPlan {
             effort: Effort::Quick,

@@ -17,7 +17,7 @@ use super::{folder, sides};
 use crate::error::Failed;
 use crate::idle::wait_idle;
 use crate::run::{RunContext, StartBarrier, prepare_on};
-use crate::sweep::{self, IDLE_LIMIT, at_level, unwritable};
+use crate::sweep::{self, IDLE_LIMIT, plan_at_level, unwritable_error};
 
 /// Users of a warm-up, its requests, and its seconds at most.
 const WARM_UP_USERS: u32 = 16;
@@ -58,7 +58,7 @@ impl CompareRun<'_> {
             }
             // A target and itself are one.
             let is_needed = place == 0 || !self.request.design.same_target;
-            let summary = if is_needed { self.make_ready(place)? } else { None };
+            let summary = if is_needed { self.prepare_side(place)? } else { None };
             let is_stopped = self.lab.interrupt.is_interrupted();
             if let Some(summary) = summary.filter(|_| place == 0 && !is_settled && !is_stopped) {
                 self.choose_level(&summary)?;
@@ -77,17 +77,17 @@ impl CompareRun<'_> {
                 .hint("set the load with --rate or --concurrency")
         })?;
         self.request.design.levels = vec![Level::Rate(rate)];
-        self.say(format!(
+        self.note(format!(
             "load: {rate} req/s, half of the {:.3} req/s that the reference carried with {WARM_UP_USERS} users; change it with --rate or --concurrency",
             carried.unwrap_or_default()
         ));
-        self.folder.write_asked(&self.request.written()).map_err(unwritable)
+        self.folder.write_asked(&self.request.without_secrets()).map_err(unwritable_error)
     }
 
     /// Makes this side the one that runs, and warms it up where it is cold; what the warm-up says.
-    pub(super) fn make_ready(&mut self, place: usize) -> Result<Option<Summary>, Failed> {
+    pub(super) fn prepare_side(&mut self, place: usize) -> Result<Option<Summary>, Failed> {
         if self.switch.is_some() {
-            self.arrive(place, Duration::ZERO)?;
+            self.wait_for_side(place, Duration::ZERO)?;
         }
         let is_search = self.is_search();
         let Some(side) = self.sides.get(place).filter(|side| side.is_cold && !is_search) else {
@@ -96,10 +96,10 @@ impl CompareRun<'_> {
         let design = &self.request.design;
         let seed = design.seed.wrapping_sub(1) & i64::MAX.cast_unsigned();
         let level = Level::Users(WARM_UP_USERS);
-        let mut plan = at_level(&side.plan, level, seed, (0.0, WARM_UP_S));
+        let mut plan = plan_at_level(&side.plan, level, seed, (0.0, WARM_UP_S));
         plan.load.num_requests = Some(WARM_UP_REQUESTS);
         let label = format!("warm-up {} · ", side.spec.name);
-        let path = self.folder.warm_up(&side.spec.name);
+        let path = self.folder.new_warm_up_path(&side.spec.name);
         let prepared = prepare_on(self.lab, plan, Arc::clone(&side.ready))?;
         let context = RunContext { label, ..RunContext::default() };
         let summary = prepared.run(self.lab, &path, context)?;
@@ -122,13 +122,13 @@ impl CompareRun<'_> {
     }
 
     /// Waits for a side that was started again, so long at least.
-    pub(super) fn arrive(&mut self, place: usize, least: Duration) -> Result<(), Failed> {
+    pub(super) fn wait_for_side(&mut self, place: usize, least: Duration) -> Result<(), Failed> {
         let Some(side) = self.sides.get_mut(place) else { return Ok(()) };
-        let mut plan = side.spec.plan(&self.request.plan);
+        let mut plan = side.spec.target_plan(&self.request.plan);
         plan.target.wait_ready = plan.target.wait_ready.max(least);
         plan.target.model.clone_from(&side.plan.target.model);
-        let ready = sides::arrive(self.lab, &mut plan, &side.spec, self.switch.as_ref())?;
-        side.renew(&self.request.plan, &plan, ready)
+        let ready = sides::make_side_ready(self.lab, &mut plan, &side.spec, self.switch.as_ref())?;
+        side.replace_server(&self.request.plan, &plan, ready)
     }
 
     /// Measures these runs, at once where there are several.
@@ -139,7 +139,7 @@ impl CompareRun<'_> {
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
             for (place, (ask, start)) in
-                asks.iter().zip(StartBarrier::together(asks.len())).enumerate()
+                asks.iter().zip(StartBarrier::for_runs(asks.len())).enumerate()
             {
                 // One line shows how far all are.
                 let run = move || self.measure_one(ask, Some(start), place > 0);
@@ -162,13 +162,16 @@ impl CompareRun<'_> {
         is_silent: bool,
     ) -> Result<FinishedRun, Failed> {
         let begin = now();
-        let run =
-            if self.is_search() { self.search(ask)? } else { self.load(ask, start, is_silent)? };
+        let run = if self.is_search() {
+            self.run_search(ask)?
+        } else {
+            self.run_load(ask, start, is_silent)?
+        };
         Ok(FinishedRun { took: now() - begin, ..run })
     }
 
     /// A run at one level.
-    fn load(
+    fn run_load(
         &self,
         ask: &RunAsk,
         start: Option<StartBarrier>,
@@ -180,47 +183,52 @@ impl CompareRun<'_> {
         let (Some(side), Some(level)) = (side, level) else {
             return Err(Failed::internal("a run without a side or a load level"));
         };
-        let plan = at_level(&side.plan, *level, ask.seed, (design.burn_in_s, design.run_s));
+        let plan = plan_at_level(&side.plan, *level, ask.seed, (design.burn_in_s, design.run_s));
         let prepared = prepare_on(self.lab, plan, Arc::clone(&side.ready))?;
         let who = if start.is_some() { "all at once" } else { &side.spec.name };
         let label = format!("block {} {who} {} · ", ask.block, level);
         let place = RunContext { label, is_silent, start, ..RunContext::default() };
-        let path = self.path(ask, &level.folder_name());
+        let path = self.run_path(ask, &level.folder_name());
         let summary = prepared.run(self.lab, &path, place)?;
         let figures = Figures::from_summary(&summary);
         let standing = judge(&figures, &SweepPlan::default());
         let is_gone = standing == PointStanding::Unclear(Unclear::ServerGone)
             || (figures.ok == 0 && figures.failed > 0);
-        let cell = folder::of_run(*ask, &path, &summary)?;
-        Ok(FinishedRun { cell, is_gone, why_void: why_void(&summary.caveats), took: Nanos::ZERO })
+        let cell = folder::compared_run(*ask, &path, &summary)?;
+        Ok(FinishedRun {
+            cell,
+            is_gone,
+            why_void: void_reason(&summary.caveats),
+            took: Nanos::ZERO,
+        })
     }
 
     /// A search for the highest load that keeps the SLO; its server is gone where it went for good.
-    fn search(&self, ask: &RunAsk) -> Result<FinishedRun, Failed> {
+    fn run_search(&self, ask: &RunAsk) -> Result<FinishedRun, Failed> {
         let Some(side) = self.sides.get(ask.side as usize) else {
             return Err(Failed::internal("a search without a side"));
         };
-        let path = self.path(ask, "search");
-        let own = side.spec.plan(&self.request.plan);
+        let path = self.run_path(ask, "search");
+        let own = side.spec.target_plan(&self.request.plan);
         let settled = (side.plan.clone(), Arc::clone(&side.ready));
-        let plan = self.request.search(ask.seed);
-        let found = sweep::search(self.lab, &path, plan, own, settled)?;
+        let plan = self.request.search_plan(ask.seed);
+        let found = sweep::search_goodput(self.lab, &path, plan, own, settled)?;
         let is_gone =
             matches!(found.sweep.state, SweepState::TargetLost | SweepState::NoGoodAnswer);
-        let cell = folder::of_search(*ask, &path, &found)?;
+        let cell = folder::compared_search(*ask, &path, &found)?;
         let why_void =
-            why_void(&found.caveats).or_else(|| Some("its search found no goodput".to_owned()));
+            void_reason(&found.caveats).or_else(|| Some("its search found no goodput".to_owned()));
         Ok(FinishedRun { cell, is_gone, why_void, took: Nanos::ZERO })
     }
 
-    fn path(&self, ask: &RunAsk, level: &str) -> PathBuf {
+    fn run_path(&self, ask: &RunAsk, level: &str) -> PathBuf {
         let side = self.request.design.sides.get(ask.side as usize).map_or("", String::as_str);
-        self.folder.point(ask.number, &format!("b{:02}-{side}-{level}", ask.block))
+        self.folder.point_path(ask.number, &format!("b{:02}-{side}-{level}", ask.block))
     }
 }
 
 /// The first reason not to use a run.
-fn why_void(caveats: &[Caveat]) -> Option<String> {
+fn void_reason(caveats: &[Caveat]) -> Option<String> {
     let first = caveats.iter().find(|caveat| caveat.severity == Severity::Void);
     first.map(|caveat| caveat.message.clone())
 }

@@ -38,14 +38,14 @@ impl ReadyTarget {
     }
 
     /// Its server was started again: `settled` is what it says, `base` what all share.
-    pub(super) fn renew(
+    pub(super) fn replace_server(
         &mut self,
         base: &Plan,
         settled: &Plan,
         mut ready: Ready,
     ) -> Result<(), Failed> {
-        self.plan = together(base, &self.spec, settled);
-        ready.dialect = readiness::dialect(&self.plan, &ready.model)?;
+        self.plan = side_plan(base, &self.spec, settled);
+        ready.dialect = readiness::request_format(&self.plan, &ready.model)?;
         self.ready = Arc::new(ready);
         self.is_cold = true;
         Ok(())
@@ -54,7 +54,7 @@ impl ReadyTarget {
 
 /// Waits for all targets. What all runs share is settled by the reference, and what one of them
 /// refuses is sent to none.
-pub(super) fn settle(
+pub(super) fn prepare_targets(
     lab: &Lab,
     request: &mut CompareRequest,
     switch: Option<&SwitchCommand>,
@@ -65,9 +65,9 @@ pub(super) fn settle(
             found.push((plan, ready));
             continue;
         }
-        let mut plan = one.plan(&request.plan);
+        let mut plan = one.target_plan(&request.plan);
         check_plan(&plan)?;
-        let ready = Arc::new(arrive(lab, &mut plan, one, switch)?);
+        let ready = Arc::new(make_side_ready(lab, &mut plan, one, switch)?);
         if place == 0 {
             // Words cost what they cost there: all sides should get the same prompts.
             plan = prepare_on(lab, plan, Arc::clone(&ready))?.plan;
@@ -79,10 +79,10 @@ pub(super) fn settle(
         }
         found.push((plan, ready));
     }
-    part(lab, request, &found)?;
+    check_shared_server(lab, request, &found)?;
     let contender = |((plan, ready), one): ((Plan, Arc<Ready>), &TargetSpec)| {
         Ok(ReadyTarget {
-            plan: together(&request.plan, one, &plan),
+            plan: side_plan(&request.plan, one, &plan),
             spec: one.clone(),
             ready,
             is_cold: true,
@@ -94,15 +94,15 @@ pub(super) fn settle(
     for one in &mut all {
         // Of a target and itself there is one.
         if let Some(ready) = Arc::get_mut(&mut one.ready) {
-            ready.dialect = readiness::dialect(&one.plan, &ready.model)?;
+            ready.dialect = readiness::request_format(&one.plan, &ready.model)?;
         }
     }
     Ok(all)
 }
 
 /// What all share, with what was settled about this target.
-fn together(base: &Plan, one: &TargetSpec, settled: &Plan) -> Plan {
-    let mut plan = one.plan(base);
+fn side_plan(base: &Plan, one: &TargetSpec, settled: &Plan) -> Plan {
+    let mut plan = one.target_plan(base);
     // Without the secrets of the URL, and with the model's name.
     plan.target.url.clone_from(&settled.target.url);
     plan.target.model.clone_from(&settled.target.model);
@@ -111,7 +111,7 @@ fn together(base: &Plan, one: &TargetSpec, settled: &Plan) -> Plan {
 
 /// Makes this side the one that runs, where that takes a command, and waits for it unless the user
 /// stops.
-pub(super) fn arrive(
+pub(super) fn make_side_ready(
     lab: &Lab,
     plan: &mut Plan,
     one: &TargetSpec,
@@ -120,24 +120,25 @@ pub(super) fn arrive(
     let is_stopped = || lab.interrupt.is_interrupted();
     let wait_ready = plan.target.wait_ready;
     if let Some(switch) = switch {
-        switch.to(one, &is_stopped)?;
+        switch.switch_to(one, &is_stopped)?;
         plan.target.wait_ready = switch.limit;
     }
     let stopped = || is_stopped().then(|| Failed::interrupted("stopped while waiting"));
-    let ready = readiness::wait_unless(plan, &*lab.observer, &stopped);
+    let ready = readiness::wait_ready_unless(plan, &*lab.observer, &stopped);
     plan.target.wait_ready = wait_ready;
-    ready.map_err(|failed| failed.and(&format!(" (target `{}`)", one.name)))
+    ready.map_err(|failed| failed.with_more(&format!(" (target `{}`)", one.name)))
 }
 
 /// Two sides of one server: the second would find the prompts of the first in its prefix cache, and
 /// at once they would load it twice.
-fn part(
+fn check_shared_server(
     lab: &Lab,
     request: &mut CompareRequest,
     found: &[(Plan, Arc<Ready>)],
 ) -> Result<(), Failed> {
     let addresses = found.iter().map(|(_, ready)| ready.endpoint.addresses());
-    let Some([one, other]) = shared(addresses).and_then(|pair| names(&request.targets, pair))
+    let Some([one, other]) =
+        shared_addresses(addresses).and_then(|pair| side_names(&request.targets, pair))
     else {
         return Ok(());
     };
@@ -170,7 +171,7 @@ fn part(
 }
 
 /// The first two that have an address in common.
-fn shared<'a>(all: impl Iterator<Item = &'a [SocketAddr]>) -> Option<[usize; 2]> {
+fn shared_addresses<'a>(all: impl Iterator<Item = &'a [SocketAddr]>) -> Option<[usize; 2]> {
     let mut seen: Vec<&[SocketAddr]> = Vec::new();
     for addresses in all {
         let is_same = |one: &&[SocketAddr]| one.iter().any(|address| addresses.contains(address));
@@ -182,7 +183,7 @@ fn shared<'a>(all: impl Iterator<Item = &'a [SocketAddr]>) -> Option<[usize; 2]>
     None
 }
 
-fn names(all: &[TargetSpec], [one, other]: [usize; 2]) -> Option<[String; 2]> {
+fn side_names(all: &[TargetSpec], [one, other]: [usize; 2]) -> Option<[String; 2]> {
     Some([all.get(one)?.name.clone(), all.get(other)?.name.clone()])
 }
 
@@ -201,7 +202,7 @@ mod tests {
             at(&["127.0.0.1:8001"]),
             at(&["127.0.0.1:8000"]),
         ];
-        assert_eq!(shared(four.iter().map(Vec::as_slice)), Some([1, 3]));
-        assert_eq!(shared(four.iter().take(3).map(Vec::as_slice)), None);
+        assert_eq!(shared_addresses(four.iter().map(Vec::as_slice)), Some([1, 3]));
+        assert_eq!(shared_addresses(four.iter().take(3).map(Vec::as_slice)), None);
     }
 }

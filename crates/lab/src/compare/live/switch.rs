@@ -34,18 +34,18 @@ impl SwitchCommand {
     }
 
     /// Makes this side the one that runs.
-    pub(super) fn to(
+    pub(super) fn switch_to(
         &self,
         side: &TargetSpec,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), Failed> {
-        run(&self.command, side, (&self.log, self.limit), is_stopped)
+        run_switch(&self.command, side, (&self.log, self.limit), is_stopped)
     }
 }
 
 /// Runs the command for this side, and waits until it has ended. What it says is added to `log`.
 /// What it leaves running goes on.
-fn run(
+fn run_switch(
     command: &str,
     side: &TargetSpec,
     (log, limit): (&Path, Duration),
@@ -60,7 +60,7 @@ fn run(
     let file = std::fs::File::options().append(true).create(true).open(log).map_err(cannot)?;
     let start = file.metadata().map_err(cannot)?.len();
     let err = file.try_clone().map_err(cannot)?;
-    let mut shell = shell::command(&filled(command, side));
+    let mut shell = shell::shell_command(&fill_placeholders(command, side));
     // Inside the user's own quotes a word that is quoted would not be one.
     shell.env("GOODPUT_SIDE", &side.name).env("GOODPUT_URL", &side.url);
     shell.env("GOODPUT_VARY", &side.varied).stdout(file).stderr(err);
@@ -71,16 +71,16 @@ fn run(
         Failed::target(format!("the switch command for `{}` {what}; {said}", side.name))
             .hint(format!("its full output is in {}", log.display()))
     };
-    match shell::run(shell, Some(limit), is_stopped).map_err(cannot)? {
+    match shell::run_command(shell, Some(limit), is_stopped).map_err(cannot)? {
         ShellOutcome::Ended(status) if status.success() => Ok(()),
-        ShellOutcome::Ended(status) => Err(failed(&shell::ended(status))),
+        ShellOutcome::Ended(status) => Err(failed(&shell::status_text(status))),
         ShellOutcome::Stopped => Err(Failed::interrupted("stopped while switching")),
         ShellOutcome::TooLong => Err(failed(&format!("took longer than {} s", limit.as_secs()))),
     }
 }
 
 /// The command with the side's name and URL in their places, as a shell takes them for one word.
-fn filled(command: &str, side: &TargetSpec) -> String {
+fn fill_placeholders(command: &str, side: &TargetSpec) -> String {
     let mut filled = String::new();
     let mut rest = command;
     // Piece by piece: what was filled in is not looked at again.
@@ -90,7 +90,7 @@ fn filled(command: &str, side: &TargetSpec) -> String {
         let known = [("{side}", &side.name), ("{vary}", &side.varied), ("{url}", &side.url)];
         let found = known.into_iter().find(|(place, _)| from.starts_with(place));
         let (text, length) =
-            found.map_or(("{".to_owned(), 1), |(place, value)| (shell::quoted(value), place.len()));
+            found.map_or(("{".to_owned(), 1), |(place, value)| (shell::quote(value), place.len()));
         filled.push_str(&text);
         rest = from.get(length..).unwrap_or_default();
     }
@@ -101,7 +101,7 @@ fn filled(command: &str, side: &TargetSpec) -> String {
 const TAKEN: [&str; 8] = ["name", "target", "model", "engine", "host", "port", "address", "sides"];
 
 /// A word in braces that looks like a place of ours and is none; a shell's `${name}` is its own.
-pub(super) fn unknown(command: &str) -> Option<String> {
+pub(super) fn unknown_placeholder(command: &str) -> Option<String> {
     let mut rest = command;
     while let Some(at) = rest.find('{') {
         let is_shells = rest.get(..at).is_some_and(|before| before.ends_with('$'));
@@ -139,16 +139,19 @@ mod tests {
     #[test]
     fn values_are_words_of_the_shell() {
         let plain = side("new", "http://h:8000/v1");
-        assert_eq!(filled("x {side} '{url}' {}", &plain), "x new 'http://h:8000/v1' {}");
+        assert_eq!(fill_placeholders("x {side} '{url}' {}", &plain), "x new 'http://h:8000/v1' {}");
         let varied = TargetSpec { varied: "tp=2; reboot".to_owned(), ..plain.clone() };
-        assert_eq!(filled("x {vary}", &varied), "x 'tp=2; reboot'");
+        assert_eq!(fill_placeholders("x {vary}", &varied), "x 'tp=2; reboot'");
         // The baseline has an empty word, not none.
-        assert_eq!(filled("x {vary} y", &plain), "x '' y");
+        assert_eq!(fill_placeholders("x {vary} y", &plain), "x '' y");
         let odd = side("a; rm -rf '/'{url}", "http://h?a=1&b=2");
         let expected = "x 'a; rm -rf '\\''/'\\''{url}' 'http://h?a=1&b=2'";
-        assert_eq!(filled("x {side} {url}", &odd), expected);
-        assert_eq!(unknown("x {side} ${name} {} {a,b} {url} {print} '{ \"a\": 1 }'"), None);
-        assert_eq!(unknown("x {side} {sdie}").as_deref(), Some("{sdie}"));
+        assert_eq!(fill_placeholders("x {side} {url}", &odd), expected);
+        assert_eq!(
+            unknown_placeholder("x {side} ${name} {} {a,b} {url} {print} '{ \"a\": 1 }'"),
+            None
+        );
+        assert_eq!(unknown_placeholder("x {side} {sdie}").as_deref(), Some("{sdie}"));
     }
 
     #[test]
@@ -157,7 +160,7 @@ mod tests {
         let log = folder.path().join("switch.log");
         let odd = side("it's", "http://h");
         let limited = |command: &str, limit| {
-            run(command, &odd, (&log, Duration::from_millis(limit)), &|| false)
+            run_switch(command, &odd, (&log, Duration::from_millis(limit)), &|| false)
         };
         limited("echo {side} \"$GOODPUT_SIDE at $GOODPUT_URL\"", 20_000).unwrap();
         assert_eq!(std::fs::read_to_string(&log).unwrap(), "it's it's at http://h\n");
@@ -165,7 +168,7 @@ mod tests {
         assert!(failed.to_string().contains("ended with status 3; no room"), "{failed}");
         let slow = limited("sleep 60", 50).unwrap_err();
         assert!(slow.to_string().contains("took longer"), "{slow}");
-        let stopped = run("sleep 60", &odd, (&log, LONGEST), &|| true).unwrap_err();
+        let stopped = run_switch("sleep 60", &odd, (&log, LONGEST), &|| true).unwrap_err();
         assert!(stopped.to_string().contains("stopped"), "{stopped}");
     }
 }

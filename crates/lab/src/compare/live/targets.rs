@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::request::CompareRequest;
 use super::vary::variants;
 use crate::compare::names::{
-    LONGEST, MOST, RESERVED, each, letter, misnamed, refer, split, stated,
+    LONGEST, MOST, RESERVED, bad_name_error, facts_by_side, one_per_side, put_reference_first,
+    side_letter, split_name,
 };
 use crate::error::Failed;
 
@@ -62,7 +63,7 @@ impl TargetSpec {
     }
 
     /// The plan that all share, with this target.
-    pub(super) fn plan(&self, base: &Plan) -> Plan {
+    pub(super) fn target_plan(&self, base: &Plan) -> Plan {
         let mut plan = base.clone();
         let target = &mut plan.target;
         target.url.clone_from(&self.url);
@@ -123,17 +124,17 @@ pub struct NamedTargets<'a> {
 }
 
 impl NamedTargets<'_> {
-    fn read(&self) -> Result<Vec<TargetSpec>, Failed> {
-        self.list.map_or_else(|| Ok(typed(self.typed)), read)
+    fn read_targets(&self) -> Result<Vec<TargetSpec>, Failed> {
+        self.list.map_or_else(|| Ok(parse_targets(self.typed)), read_list)
     }
 }
 
 /// Everyone, the reference first.
-pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
-    if let Some(failed) = named.typed.iter().find_map(|text| misnamed(text)) {
+pub fn resolve_targets(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
+    if let Some(failed) = named.typed.iter().find_map(|text| bad_name_error(text)) {
         return Err(failed);
     }
-    let mut all = named.read()?;
+    let mut all = named.read_targets()?;
     if named.with_itself {
         let [only] = all.as_mut_slice() else {
             return Err(Failed::usage(format!("--aa takes one target, not {}", all.len()))
@@ -145,17 +146,17 @@ pub fn resolve(named: &NamedTargets<'_>) -> Result<Vec<TargetSpec>, Failed> {
     if !named.vary.is_empty() {
         all = variants(&all, named.vary)?;
     }
-    check(&all)?;
-    behind(&mut all, named)?;
-    refer(&mut all, named.reference, |one| &one.name)?;
+    check_targets(&all)?;
+    assign_hardware(&mut all, named)?;
+    put_reference_first(&mut all, named.reference, |one| &one.name)?;
     Ok(all)
 }
 
 /// Gives each target what the facts of a plan state about it alone; what is left in the plan is of
 /// all targets.
-pub fn share_out(system: &mut BTreeMap<String, String>, targets: &mut [TargetSpec]) {
+pub fn assign_facts(system: &mut BTreeMap<String, String>, targets: &mut [TargetSpec]) {
     let names: Vec<&str> = targets.iter().map(|one| one.name.as_str()).collect();
-    let each = stated(system, &names);
+    let each = facts_by_side(system, &names);
     let is_shared = |name: &String, value: &String| {
         each.iter().any(|own| own.get(name).is_some_and(|own| own == value))
     };
@@ -167,15 +168,15 @@ pub fn share_out(system: &mut BTreeMap<String, String>, targets: &mut [TargetSpe
     *system = shared;
 }
 
-fn typed(targets: &[String]) -> Vec<TargetSpec> {
+fn parse_targets(targets: &[String]) -> Vec<TargetSpec> {
     let one = |(place, text): (usize, &String)| {
-        let (name, url) = split(text);
-        TargetSpec::new(name.map_or_else(|| letter(place), str::to_owned), url)
+        let (name, url) = split_name(text);
+        TargetSpec::new(name.map_or_else(|| side_letter(place), str::to_owned), url)
     };
     targets.iter().enumerate().map(one).collect()
 }
 
-fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
+fn read_list(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
     let list: TargetsFile = goodput_record::read_toml(path).map_err(|error| {
         Failed::usage(error.to_string())
             .hint("each target is a table: [[target]], name = \"…\", url = \"http://…\"")
@@ -183,7 +184,7 @@ fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
     let one = |(place, listed): (usize, TargetEntry)| {
         let headers = listed.headers.into_iter();
         TargetSpec {
-            name: listed.name.unwrap_or_else(|| letter(place)),
+            name: listed.name.unwrap_or_else(|| side_letter(place)),
             url: listed.url,
             model: listed.model,
             api_key_env: listed.api_key_env,
@@ -197,7 +198,7 @@ fn read(path: &Path) -> Result<Vec<TargetSpec>, Failed> {
     Ok(list.target.into_iter().enumerate().map(one).collect())
 }
 
-fn check(all: &[TargetSpec]) -> Result<(), Failed> {
+fn check_targets(all: &[TargetSpec]) -> Result<(), Failed> {
     match all {
         [] => {
             return Err(Failed::usage("no targets to compare")
@@ -245,9 +246,9 @@ fn check(all: &[TargetSpec]) -> Result<(), Failed> {
 }
 
 /// GPUs and prices: give one for all targets, or one for each.
-fn behind(all: &mut [TargetSpec], named: &NamedTargets<'_>) -> Result<(), Failed> {
-    let gpus = each(named.gpus, all.len(), "--gpus")?;
-    let prices = each(named.prices, all.len(), "--price-per-gpu-hour")?;
+fn assign_hardware(all: &mut [TargetSpec], named: &NamedTargets<'_>) -> Result<(), Failed> {
+    let gpus = one_per_side(named.gpus, all.len(), "--gpus")?;
+    let prices = one_per_side(named.prices, all.len(), "--price-per-gpu-hour")?;
     for (one, (gpus, price)) in all.iter_mut().zip(gpus.into_iter().zip(prices)) {
         one.gpus = gpus.or(one.gpus);
         one.price_per_gpu_hour = price.or(one.price_per_gpu_hour);
@@ -257,8 +258,11 @@ fn behind(all: &mut [TargetSpec], named: &NamedTargets<'_>) -> Result<(), Failed
 
 /// Secrets are not kept: where targets are given again, they are those, each by its name. Nothing else
 /// about a target may change.
-pub fn complete(request: &mut CompareRequest, targets: &NamedTargets<'_>) -> Result<(), Failed> {
-    let given = targets.read()?;
+pub fn restore_secrets(
+    request: &mut CompareRequest,
+    targets: &NamedTargets<'_>,
+) -> Result<(), Failed> {
+    let given = targets.read_targets()?;
     let is_same = request.design.same_target;
     let kept = &mut request.targets;
     if let Some(other) = given.iter().find(|one| kept.iter().all(|kept| kept.name != one.name)) {

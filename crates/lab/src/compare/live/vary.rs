@@ -1,7 +1,7 @@
 //! `--vary`: sides that are one baseline under other settings.
 
 use super::targets::TargetSpec;
-use crate::compare::names::{LONGEST, letter};
+use crate::compare::names::{LONGEST, side_letter};
 use crate::error::Failed;
 
 /// The baseline, and a side for each variant of it.
@@ -15,7 +15,7 @@ pub(super) fn variants(all: &[TargetSpec], vary: &[String]) -> Result<Vec<Target
     {
         let place = sides.len();
         let is_short = varied.chars().count() <= LONGEST;
-        let name = if is_short { varied.clone() } else { letter(place) };
+        let name = if is_short { varied.clone() } else { side_letter(place) };
         let url = match baseline.url.as_str() {
             url @ "mock" => format!("{url}:{varied}"),
             url if is_mock(url) => format!("{url},{varied}"),
@@ -23,7 +23,7 @@ pub(super) fn variants(all: &[TargetSpec], vary: &[String]) -> Result<Vec<Target
         };
         sides.push(TargetSpec { name, url, varied, ..baseline.clone() });
     }
-    if let Some(first) = sides.first_mut().filter(|first| first.name == letter(0)) {
+    if let Some(first) = sides.first_mut().filter(|first| first.name == side_letter(0)) {
         BASELINE.clone_into(&mut first.name);
     }
     Ok(sides)

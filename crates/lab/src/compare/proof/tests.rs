@@ -95,11 +95,11 @@ fn the_same_in_any_order_is_the_same() {
     // Logs are in the order in which answers ended.
     let [one, two, three] = SENT;
     let group = vec![runs.lines("a", &SENT), runs.lines("b", &[three, one, two])];
-    let proof = prove(&[group]).unwrap();
+    let proof = prove_same_requests(&[group]).unwrap();
     assert_eq!((proof.compared, proof.identical, proof.same_instant), (3, 3, Some(3)));
     assert!(!proof.without_model);
     let third = vec![runs.lines("c", &[two, one]), runs.lines("d", &[one, two])];
-    assert_eq!(prove(&[third]).unwrap().sha256, FIRST_TWO);
+    assert_eq!(prove_same_requests(&[third]).unwrap().sha256, FIRST_TWO);
     assert_ne!(proof.sha256, FIRST_TWO);
 }
 
@@ -112,7 +112,7 @@ fn what_differs_on_any_side_is_not_the_same() {
     let a = runs.lines("a", &SENT);
     let b = runs.lines("b", &SENT);
     let c = runs.lines("c", &[one, later, other_bytes]);
-    let proof = prove(&[vec![a, b, c]]).unwrap();
+    let proof = prove_same_requests(&[vec![a, b, c]]).unwrap();
     assert_eq!((proof.compared, proof.identical, proof.same_instant), (3, 2, Some(1)));
     assert_eq!(proof.sha256, FIRST_TWO);
 }
@@ -128,7 +128,7 @@ fn only_what_all_sides_were_sent_is_compared() {
     let fast = runs.lines("fast", &[one, two, three, quotes]);
     // In a closed loop the server decides when a request is due.
     let late = runs.lines("late", &[(0, one.1, 900), (1, two.1, 950), (2, Some(0xd), 999)]);
-    let proof = prove(&[vec![fast, slow, late]]).unwrap();
+    let proof = prove_same_requests(&[vec![fast, slow, late]]).unwrap();
     assert_eq!((proof.compared, proof.identical, proof.same_instant), (2, 2, None));
     assert_eq!(proof.sha256, FIRST_TWO);
 }
@@ -141,7 +141,7 @@ fn groups_add_up_and_names_of_models_may_differ() {
     let other = runs.write("b2", "another", &[record(two)]);
     let second = vec![runs.lines("a2", &[two, three]), other];
     let alone = vec![runs.lines("a3", &[three])];
-    let proof = prove(&[first, second, alone]).unwrap();
+    let proof = prove_same_requests(&[first, second, alone]).unwrap();
     assert_eq!((proof.compared, proof.identical, proof.same_instant), (2, 2, Some(2)));
     assert_eq!((proof.sha256.as_str(), proof.without_model), (FIRST_TWO, true));
 }
@@ -153,10 +153,10 @@ fn without_hashes_there_is_no_proof() {
     let again = runs.lines("again", &SENT);
     let bare = runs.lines("bare", &SENT.map(|(index, _, due)| (index, None, due)));
     let empty = runs.lines("empty", &[]);
-    assert_eq!(prove(&[]), None);
-    assert_eq!(prove(&[vec![hashed.clone(), empty]]), None);
-    assert_eq!(prove(&[vec![hashed.clone(), PathBuf::from("nowhere")]]), None);
+    assert_eq!(prove_same_requests(&[]), None);
+    assert_eq!(prove_same_requests(&[vec![hashed.clone(), empty]]), None);
+    assert_eq!(prove_same_requests(&[vec![hashed.clone(), PathBuf::from("nowhere")]]), None);
     let both = [vec![hashed.clone(), again], vec![hashed, bare]];
-    assert!(prove(&both[..1]).is_some());
-    assert_eq!(prove(&both), None);
+    assert!(prove_same_requests(&both[..1]).is_some());
+    assert_eq!(prove_same_requests(&both), None);
 }

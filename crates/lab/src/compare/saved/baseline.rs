@@ -5,12 +5,12 @@ use std::path::Path;
 use goodput_campaign::compare::CompareState;
 use goodput_model::{Plan, Repeat};
 use goodput_record::SeriesFolder;
-use goodput_stats::{Summary, repeats};
+use goodput_stats::{Summary, summarize_repeats};
 
 use super::folders::{Lens, SideResults, SideRun};
-use crate::campaign::{Next, Outcome, Planner, carry_out};
+use crate::campaign::{Next, Outcome, Planner, measure_until_done};
 use crate::error::{Failed, folder_failed};
-use crate::run::{Lab, RunContext, prepare};
+use crate::run::{Lab, RunContext, prepare_run};
 
 /// The plan of a run of the baseline, for the server at this URL.
 pub type Replan<'a> = dyn Fn(&Plan, &str) -> Result<Plan, Failed> + 'a;
@@ -39,7 +39,7 @@ pub(super) struct Measured {
 
 /// Runs the baseline's plans in their order, each on every server in turn, into folders below `out`:
 /// what drifts meanwhile meets all of them.
-pub(super) fn measure(
+pub(super) fn measure_baseline(
     lab: &Lab,
     baseline: &SideResults,
     servers: &[Live<'_>],
@@ -62,7 +62,7 @@ pub(super) fn measure(
     let runs = &baseline.runs;
     let mut bench =
         BaselineBench { lab, replan, lens, servers, out, runs, sides, done: 0, all: None };
-    let state = carry_out(&mut bench, &lab.interrupt)?;
+    let state = measure_until_done(&mut bench, &lab.interrupt)?;
     Ok(Measured { sides: bench.sides, state })
 }
 
@@ -113,7 +113,7 @@ impl<'a> Planner for BaselineBench<'a> {
                 Ok(Outcome::Measured)
             }
             // Without a single run there is nothing to report but this.
-            Err(failed) if self.all.is_none() || !failed.is_of_target() => Err(failed),
+            Err(failed) if self.all.is_none() || !failed.is_target_fault() => Err(failed),
             Err(failed) => {
                 self.lab.observer.warn(failed.lines());
                 Ok(Outcome::TargetGone)
@@ -121,11 +121,11 @@ impl<'a> Planner for BaselineBench<'a> {
         }
     }
 
-    fn interrupted(&self) -> CompareState {
+    fn end_on_interrupt(&self) -> CompareState {
         CompareState::Interrupted
     }
 
-    fn target_lost(&self) -> CompareState {
+    fn end_on_lost_target(&self) -> CompareState {
         CompareState::TargetLost
     }
 }
@@ -138,12 +138,12 @@ impl BaselineBench<'_> {
         let repeat = Repeat { number: count(number), of: count(self.runs.len()) };
         let (name, seed) = (server.name, plan.load.seed);
         self.lab.observer.note(format!("{name}: run {number} of {}, seed {seed}", repeat.of));
-        let prepared = prepare(self.lab, plan)?;
-        same_workload(run, &prepared.workload_hash())?;
+        let prepared = prepare_run(self.lab, plan)?;
+        check_same_workload(run, &prepared.workload_hash())?;
         if self.lab.interrupt.is_interrupted() {
             return Ok(());
         }
-        let path = self.folder(server)?.run(repeat.number);
+        let path = self.server_folder(server)?.run_path(repeat.number);
         let label = format!("{name} {} of {} · ", repeat.number, repeat.of);
         let context = RunContext { repeat: Some(repeat), label, ..RunContext::default() };
         prepared.run(self.lab, &path, context)?;
@@ -151,14 +151,16 @@ impl BaselineBench<'_> {
         let Some(taken) = self.sides.get_mut(place) else { return Ok(()) };
         taken.runs.push(read);
         let summaries: Vec<Summary> = taken.runs.iter().map(|run| run.summary.clone()).collect();
-        if let Err(error) = self.folder(server)?.write_summary(&repeats(&summaries)) {
+        if let Err(error) =
+            self.server_folder(server)?.write_summary(&summarize_repeats(&summaries))
+        {
             self.lab.observer.warn(error.to_string());
         }
         Ok(())
     }
 
     /// A target that is not there leaves no folder behind.
-    fn folder(&mut self, server: &Live<'_>) -> Result<&SeriesFolder, Failed> {
+    fn server_folder(&mut self, server: &Live<'_>) -> Result<&SeriesFolder, Failed> {
         if self.all.is_none() {
             let create = |server: &Live<'_>| {
                 let path = self.out.join(format!("side-{}", server.side + 1));
@@ -174,7 +176,7 @@ impl BaselineBench<'_> {
 }
 
 /// What is sent must be what was sent.
-fn same_workload(run: &SideRun, found: &str) -> Result<(), Failed> {
+fn check_same_workload(run: &SideRun, found: &str) -> Result<(), Failed> {
     let was = &run.manifest.workload.hash;
     if was.is_empty() || was == found {
         return Ok(());

@@ -8,10 +8,10 @@ use goodput_model::{Mode, Plan, Rate, Slo, SloQuestion};
 use goodput_record::{Artifact, Manifest};
 use goodput_stats::Summary;
 
-use crate::compare::machine;
+use crate::compare::machine_text;
 use crate::error::Failed;
 use crate::events::Observer;
-use crate::saved::{SavedRun, read_as, unreadable};
+use crate::saved::{SavedRun, read_run_as, unreadable_error};
 use crate::sweep::{self, SavedSweep};
 
 /// What is asked of every run, whatever was asked when it was measured.
@@ -27,7 +27,7 @@ pub(super) struct Lens<'a> {
 }
 
 impl Lens<'_> {
-    fn ask(&self, plan: &mut Plan) -> Result<(), Failed> {
+    fn apply_slo(&self, plan: &mut Plan) -> Result<(), Failed> {
         let measure = &mut plan.measure;
         measure.slo = self.slo.cloned().or(measure.slo.take());
         measure.attainment = self.attainment.or(measure.attainment);
@@ -58,17 +58,17 @@ pub(super) struct SideRun {
 impl SideRun {
     /// From its folder.
     pub(super) fn read(path: &Path, lens: &Lens<'_>) -> Result<Self, Failed> {
-        let SavedRun { plan, manifest, summary } = read_as(path, |plan| lens.ask(plan))?;
+        let SavedRun { plan, manifest, summary } = read_run_as(path, |plan| lens.apply_slo(plan))?;
         Ok(Self { path: path.to_owned(), plan, manifest, summary })
     }
 
     /// What should be the same on all sides.
-    pub(super) fn facts(&self) -> SideFacts {
-        SideFacts::from_run(&self.plan, &self.summary, machine(&self.manifest.host))
+    pub(super) fn side_facts(&self) -> SideFacts {
+        SideFacts::from_run(&self.plan, &self.summary, machine_text(&self.manifest.host))
     }
 
     /// Its load, where that is one number.
-    pub(super) fn level(&self) -> Option<Level> {
+    pub(super) fn load_level(&self) -> Option<Level> {
         match self.plan.load.mode {
             Mode::Open { rate: Rate::PerSecond(rate), .. } => Some(Level::Rate(rate)),
             Mode::Closed { concurrency, .. } => Some(Level::Users(concurrency)),
@@ -92,37 +92,43 @@ pub(super) struct SideResults {
 
 impl SideResults {
     /// Everything in these folders.
-    pub(super) fn read(folders: &[PathBuf], lens: &Lens<'_>) -> Result<Self, Failed> {
+    pub(super) fn read_folders(folders: &[PathBuf], lens: &Lens<'_>) -> Result<Self, Failed> {
         let mut taken = Self::default();
         for folder in folders {
-            taken.add(folder, lens)?;
+            taken.add_folder(folder, lens)?;
         }
         Ok(taken)
     }
 
-    fn add(&mut self, path: &Path, lens: &Lens<'_>) -> Result<(), Failed> {
+    fn add_folder(&mut self, path: &Path, lens: &Lens<'_>) -> Result<(), Failed> {
         let series = match Artifact::open(path) {
-            Ok(Artifact::Comparison(_) | Artifact::Shadow(_)) => return Err(is_comparison(path)),
-            Ok(Artifact::Summary(folder)) if folder.schema() == Comparison::SCHEMA => {
-                return Err(is_comparison(path));
+            Ok(Artifact::Comparison(_) | Artifact::Shadow(_)) => {
+                return Err(is_comparison_error(path));
+            }
+            Ok(Artifact::Summary(folder)) if folder.read_schema() == Comparison::SCHEMA => {
+                return Err(is_comparison_error(path));
             }
             Ok(Artifact::Sweep(folder) | Artifact::Sweeps(folder)) => {
-                return match sweep::read_folder(&folder, &SloQuestion::default(), lens.observer)? {
+                return match sweep::read_sweep_folder(
+                    &folder,
+                    &SloQuestion::default(),
+                    lens.observer,
+                )? {
                     SavedSweep::One(sweep) => self.add_sweep(path, &sweep, lens),
-                    SavedSweep::Many(_) => Err(several(path)),
+                    SavedSweep::Many(_) => Err(several_sweeps_error(path)),
                 };
             }
             Ok(Artifact::Repeats(series)) => series,
-            Err(error) => return Err(unreadable(error)),
+            Err(error) => return Err(unreadable_error(error)),
             Ok(_) => {
                 self.runs.push(SideRun::read(path, lens)?);
                 return Ok(());
             }
         };
-        let numbers = series.numbers();
+        let numbers = series.run_numbers();
         let (before, mut first) = (self.runs.len(), None);
         for number in &numbers {
-            match SideRun::read(&series.run(*number), lens) {
+            match SideRun::read(&series.run_path(*number), lens) {
                 Ok(run) => self.runs.push(run),
                 Err(failed) => {
                     lens.observer.warn(format!("left out: {failed}"));
@@ -153,7 +159,7 @@ impl SideResults {
         // The answer holds for the SLO that was searched with.
         let is_searched = sweep.plan.search && !lens.has_slo();
         if let Some(goodput) = sweep.goodput.as_ref().filter(|_| is_searched) {
-            let answer = answer(goodput);
+            let answer = goodput_figure(goodput);
             if answer.is_none() {
                 let (path, why) = (path.display(), &goodput.because);
                 let line = format!("{path} has no goodput to compare: {why}");
@@ -167,7 +173,7 @@ impl SideResults {
 
 /// The goodput of a sweep, in requests per second. A bound is not a value: where this client was the limit,
 /// both sides would seem the same.
-pub fn answer(goodput: &Goodput) -> Option<Figure> {
+pub fn goodput_figure(goodput: &Goodput) -> Option<Figure> {
     let value = match goodput.state {
         GoodputState::Found => goodput.confirmed_rps?,
         GoodputState::Unreachable => return Some(Figure { value: 0.0, low: None, high: None }),
@@ -180,12 +186,12 @@ pub fn answer(goodput: &Goodput) -> Option<Figure> {
     Some(Figure { value, low, high })
 }
 
-fn is_comparison(path: &Path) -> Failed {
+fn is_comparison_error(path: &Path) -> Failed {
     Failed::usage(format!("`{}` is a comparison", path.display()))
         .hint("name the run folders inside it; `goodput report` shows its result")
 }
 
-fn several(path: &Path) -> Failed {
+fn several_sweeps_error(path: &Path) -> Failed {
     Failed::usage(format!("`{}` holds sweeps of several configurations", path.display()))
         .hint("name two folders inside its `configurations`")
 }
@@ -226,7 +232,7 @@ mod tests {
             (GoodputState::Unreachable, Some(nothing)),
             (GoodputState::Unclear, None),
         ] {
-            assert_eq!(answer(&goodput(state)), expected, "{state:?}");
+            assert_eq!(goodput_figure(&goodput(state)), expected, "{state:?}");
         }
     }
 }

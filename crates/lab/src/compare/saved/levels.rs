@@ -31,24 +31,24 @@ impl Levels {
             && sides.iter().skip(1).any(has_answer)
             && sides.iter().any(|side| side.answers.iter().any(Option::is_some));
         let who: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
-        let reference = sides.first().map(levels).unwrap_or_default();
+        let reference = sides.first().map(levels_of_side).unwrap_or_default();
         // Servers get the loads of the reference.
         let of = |(target, side): (&ComparedServer, &SideResults)| {
-            if target.is_live() { reference.clone() } else { levels(side) }
+            if target.is_live() { reference.clone() } else { levels_of_side(side) }
         };
         let all: Vec<Vec<Option<Level>>> = targets.iter().zip(sides).map(of).collect();
-        let (levels, left) = Self::between(&who, &all, has_answers)?;
+        let (levels, left) = Self::shared_levels(&who, &all, has_answers)?;
         if !left.is_empty() {
             observer.notice(format!(
                 "left out, because only one side measured them: {}",
-                shown_levels(&left)
+                levels_text(&left)
             ));
         }
         Ok(levels)
     }
 
     /// From the loads of each side; and those that only one side has.
-    fn between(
+    fn shared_levels(
         who: &[&str],
         all: &[Vec<Option<Level>>],
         has_answers: bool,
@@ -64,14 +64,14 @@ impl Levels {
         let is_shared = |level: &Level| others.iter().any(|other| other.contains(&Some(*level)));
         let named: Vec<Level> = reference.iter().flatten().copied().filter(is_shared).collect();
         if named.is_empty() && !has_answers {
-            let of = |(name, levels): (&&str, &Vec<_>)| format!("{name}: {}", shown_levels(levels));
+            let of = |(name, levels): (&&str, &Vec<_>)| format!("{name}: {}", levels_text(levels));
             let each: Vec<String> = who.iter().zip(all).map(of).collect();
             let message = format!("no load level was measured on both sides ({})", each.join("; "));
             return Err(Failed::usage(message)
                 .hint("sweep both with the same --rates, or compare them live"));
         }
         let is_left = |level: &Option<Level>| !level.is_some_and(|level| named.contains(&level));
-        let left = sorted(all.iter().flatten().copied().filter(is_left).collect());
+        let left = sort_levels(all.iter().flatten().copied().filter(is_left).collect());
         Ok((Self { named, is_one: false, has_answers }, left))
     }
 
@@ -80,22 +80,22 @@ impl Levels {
     }
 
     /// The place of this run's load.
-    pub(super) fn place(&self, run: &SideRun) -> Option<u32> {
+    pub(super) fn place_of(&self, run: &SideRun) -> Option<u32> {
         if self.is_one {
             return Some(0);
         }
-        let level = run.level()?;
+        let level = run.load_level()?;
         let place = self.named.iter().position(|named| *named == level)?;
         u32::try_from(place).ok()
     }
 
     /// The place behind them all.
-    fn answers(&self) -> u32 {
+    fn answer_place(&self) -> u32 {
         u32::try_from(self.named.len().max(usize::from(self.is_one))).unwrap_or(u32::MAX)
     }
 
     /// The runs of a side, each at its place.
-    pub(super) fn cells(&self, side: u32, taken: &SideResults) -> Vec<ComparedRun> {
+    pub(super) fn compared_runs(&self, side: u32, taken: &SideResults) -> Vec<ComparedRun> {
         let mut cells: Vec<ComparedRun> = Vec::new();
         let mut add = |(level, seed): (u32, u64), (verdict, doubt), figures, facts| {
             let number = u32::try_from(cells.len() + 1).unwrap_or(u32::MAX);
@@ -110,21 +110,21 @@ impl Levels {
             });
         };
         for run in &taken.runs {
-            if let Some(level) = self.place(run) {
-                let figures = compare::figures(&run.summary);
+            if let Some(level) = self.place_of(run) {
+                let figures = compare::comparable_figures(&run.summary);
                 let summary = &run.summary;
                 let believed = (
                     Verdict::from_caveats_of_part(&summary.caveats),
-                    compare::doubt(&summary.caveats),
+                    compare::gravest_caveat(&summary.caveats),
                 );
-                add((level, run.plan.load.seed), believed, figures, run.facts());
+                add((level, run.plan.load.seed), believed, figures, run.side_facts());
             }
         }
         if self.has_answers {
             for answer in &taken.answers {
                 let figures = answer.map(|answer| ("goodput_rps".to_owned(), answer));
                 let figures = figures.into_iter().collect();
-                add((self.answers(), 0), (Verdict::Valid, None), figures, searched(taken));
+                add((self.answer_place(), 0), (Verdict::Valid, None), figures, common_facts(taken));
             }
         }
         cells
@@ -132,8 +132,8 @@ impl Levels {
 }
 
 /// What was the same at all points of a sweep.
-fn searched(taken: &SideResults) -> SideFacts {
-    let facts = taken.runs.first().map_or_else(SideFacts::default, SideRun::facts);
+fn common_facts(taken: &SideResults) -> SideFacts {
+    let facts = taken.runs.first().map_or_else(SideFacts::default, SideRun::side_facts);
     SideFacts {
         load: "search".to_owned(),
         window_s: 0.0,
@@ -145,11 +145,11 @@ fn searched(taken: &SideResults) -> SideFacts {
 }
 
 /// The loads of a side, ascending, each once.
-fn levels(taken: &SideResults) -> Vec<Option<Level>> {
-    sorted(taken.runs.iter().map(SideRun::level).collect())
+fn levels_of_side(taken: &SideResults) -> Vec<Option<Level>> {
+    sort_levels(taken.runs.iter().map(SideRun::load_level).collect())
 }
 
-fn sorted(mut levels: Vec<Option<Level>>) -> Vec<Option<Level>> {
+fn sort_levels(mut levels: Vec<Option<Level>>) -> Vec<Option<Level>> {
     let key = |level: &Option<Level>| {
         level.map(|level| (matches!(level, Level::Users(_)), level.value()))
     };
@@ -158,7 +158,7 @@ fn sorted(mut levels: Vec<Option<Level>>) -> Vec<Option<Level>> {
     levels
 }
 
-fn shown_levels(levels: &[Option<Level>]) -> String {
+fn levels_text(levels: &[Option<Level>]) -> String {
     let text = |level: &Option<Level>| match level {
         Some(Level::Rate(rate)) => format!("{rate}/s"),
         Some(Level::Users(1)) => "1 user".to_owned(),
@@ -185,15 +185,15 @@ mod tests {
     #[test]
     fn sweeps_meet_at_the_loads_that_both_have() {
         let all = [rates(&[2.0, 4.0, 8.0]), rates(&[4.0, 8.0, 9.0])];
-        let (levels, left) = Levels::between(&NAMES, &all, false).unwrap();
+        let (levels, left) = Levels::shared_levels(&NAMES, &all, false).unwrap();
         assert_eq!(levels.named, [Level::Rate(4.0), Level::Rate(8.0)]);
-        assert_eq!((left, levels.answers()), (rates(&[2.0, 9.0]), 2));
+        assert_eq!((left, levels.answer_place()), (rates(&[2.0, 9.0]), 2));
         let apart = [rates(&[2.0, 4.0]), rates(&[8.0])];
-        let refused = Levels::between(&NAMES, &apart, false).map(drop).unwrap_err();
+        let refused = Levels::shared_levels(&NAMES, &apart, false).map(drop).unwrap_err();
         assert!(refused.to_string().contains("a: 2/s, 4/s; b: 8/s"), "{refused}");
         // What they found can be compared all the same.
-        let (levels, _) = Levels::between(&NAMES, &apart, true).unwrap();
-        assert!(!levels.has_runs() && levels.answers() == 0);
+        let (levels, _) = Levels::shared_levels(&NAMES, &apart, true).unwrap();
+        assert!(!levels.has_runs() && levels.answer_place() == 0);
     }
 
     #[test]
@@ -203,11 +203,11 @@ mod tests {
             ([vec![None], vec![None]], vec![]),
             ([vec![None], vec![]], vec![]),
         ] {
-            let (levels, left) = Levels::between(&NAMES, &all, false).unwrap();
+            let (levels, left) = Levels::shared_levels(&NAMES, &all, false).unwrap();
             assert!(levels.is_one && levels.has_runs() && left.is_empty());
             assert_eq!(levels.named, named);
         }
-        let mixed = sorted(vec![Some(Level::Users(1)), Some(Level::Rate(9.0)), None, None]);
+        let mixed = sort_levels(vec![Some(Level::Users(1)), Some(Level::Rate(9.0)), None, None]);
         assert_eq!(mixed, [None, Some(Level::Rate(9.0)), Some(Level::Users(1))]);
     }
 
@@ -227,7 +227,7 @@ mod tests {
         let levels =
             Levels::new(&targets, &[side(&[found, None]), side(&[None])], &Silent).unwrap();
         let figures = |taken: &SideResults| -> Vec<usize> {
-            levels.cells(0, taken).iter().map(|cell| cell.figures.len()).collect()
+            levels.compared_runs(0, taken).iter().map(|cell| cell.figures.len()).collect()
         };
         assert_eq!(figures(&side(&[found, None])), [1, 0]);
         assert_eq!(figures(&side(&[None])), [0]);
@@ -241,12 +241,13 @@ mod tests {
             let figure = Figure { value, low: Some(value - 1.0), high: Some(value + 1.0) };
             let answers = vec![Some(figure)];
             let taken = SideResults { answers, has_sweep: true, ..SideResults::default() };
-            let (levels, _) = Levels::between(&NAMES, &[vec![], vec![]], true).unwrap();
-            SavedSide { side: Side::default(), runs: levels.cells(0, &taken) }
+            let (levels, _) = Levels::shared_levels(&NAMES, &[vec![], vec![]], true).unwrap();
+            SavedSide { side: Side::default(), runs: levels.compared_runs(0, &taken) }
         };
         let design = Design { quantity: Quantity::Goodput, ..Design::default() };
         let sides = vec![side(20.0), side(25.0)];
-        let found = compare::saved(compare::CompareFacts::default(), design, sides, None, false);
+        let found =
+            compare::compare_saved(compare::CompareFacts::default(), design, sides, None, false);
         let [finding] = found.findings.as_slice() else { panic!("{:?}", found.findings) };
         assert_eq!((finding.metric.as_str(), finding.n), ("goodput_rps", 1));
         // By way of logarithms, which round.

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::compare::names::{LONGEST, letter, misnamed, refer, split};
+use crate::compare::names::{
+    LONGEST, bad_name_error, put_reference_first, side_letter, split_name,
+};
 use crate::error::Failed;
 
 /// One of those compared.
@@ -31,27 +33,31 @@ impl ComparedServer {
 }
 
 /// Whether any of them is not a server.
-pub fn any_saved(targets: &[String]) -> bool {
-    targets.iter().any(|text| !is_live(split(text).1) && misnamed(text).is_none())
+pub fn has_saved(targets: &[String]) -> bool {
+    targets.iter().any(|text| !is_live_target(split_name(text).1) && bad_name_error(text).is_none())
 }
 
 /// A URL, or the engine inside the process.
-fn is_live(text: &str) -> bool {
+fn is_live_target(text: &str) -> bool {
     text.contains("://") || text == "mock" || text.starts_with("mock:")
 }
 
 /// Everybody in order, the reference first. Folders of one name are runs of one side.
-pub fn read(targets: &[String], reference: Option<&str>) -> Result<Vec<ComparedServer>, Failed> {
+pub fn parse_targets(
+    targets: &[String],
+    reference: Option<&str>,
+) -> Result<Vec<ComparedServer>, Failed> {
     let typed = targets;
     let mut targets: Vec<ComparedServer> = Vec::new();
     for text in typed {
-        if let Some(failed) = misnamed(text) {
+        if let Some(failed) = bad_name_error(text) {
             return Err(failed);
         }
-        let (name, text) = split(text);
-        if is_live(text) {
-            let name = name.map_or_else(|| short(authority(text), targets.len()), str::to_owned);
-            let name = free(&name, &targets);
+        let (name, text) = split_name(text);
+        if is_live_target(text) {
+            let name =
+                name.map_or_else(|| short_name(url_authority(text), targets.len()), str::to_owned);
+            let name = free_name(&name, &targets);
             targets.push(ComparedServer { name, place: RunSource::Live(text.to_owned()) });
             continue;
         }
@@ -69,21 +75,21 @@ pub fn read(targets: &[String], reference: Option<&str>) -> Result<Vec<ComparedS
             continue;
         }
         let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let own = || short(&last.unwrap_or_else(|| text.to_owned()), targets.len());
-        let name = free(&name.map_or_else(own, str::to_owned), &targets);
+        let own = || short_name(&last.unwrap_or_else(|| text.to_owned()), targets.len());
+        let name = free_name(&name.map_or_else(own, str::to_owned), &targets);
         targets.push(ComparedServer { name, place: RunSource::Saved(vec![path]) });
     }
-    check_twice(&targets)?;
-    ordered(reference, targets)
+    check_no_duplicates(&targets)?;
+    reference_first(reference, targets)
 }
 
 /// The name, or a letter where it is long.
-fn short(name: &str, place: usize) -> String {
-    if name.chars().count() > LONGEST { letter(place) } else { name.to_owned() }
+fn short_name(name: &str, place: usize) -> String {
+    if name.chars().count() > LONGEST { side_letter(place) } else { name.to_owned() }
 }
 
 /// Host and port.
-fn authority(url: &str) -> &str {
+fn url_authority(url: &str) -> &str {
     let after = url.split_once("://").map_or(url, |(_, after)| after);
     if url.starts_with("mock") {
         return "mock";
@@ -93,14 +99,14 @@ fn authority(url: &str) -> &str {
 }
 
 /// The name, with a number if it is already taken.
-fn free(name: &str, targets: &[ComparedServer]) -> String {
+fn free_name(name: &str, targets: &[ComparedServer]) -> String {
     let is_free = |name: &String| targets.iter().all(|target| target.name != *name);
     let numbered = (2..=u32::MAX).map(|n| format!("{name}-{n}"));
     std::iter::once(name.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
 /// A run that stands on both sides says nothing about either.
-fn check_twice(targets: &[ComparedServer]) -> Result<(), Failed> {
+fn check_no_duplicates(targets: &[ComparedServer]) -> Result<(), Failed> {
     let mut seen: Vec<PathBuf> = Vec::new();
     for target in targets {
         let RunSource::Saved(folders) = &target.place else { continue };
@@ -119,7 +125,7 @@ fn check_twice(targets: &[ComparedServer]) -> Result<(), Failed> {
 }
 
 /// The one that the others are compared with goes first.
-fn ordered(
+fn reference_first(
     reference: Option<&str>,
     mut targets: Vec<ComparedServer>,
 ) -> Result<Vec<ComparedServer>, Failed> {
@@ -127,7 +133,7 @@ fn ordered(
         return Err(Failed::usage("a comparison needs at least two targets")
             .hint("goodput compare runs/before runs/after"));
     }
-    refer(&mut targets, reference, |target| &target.name)?;
+    put_reference_first(&mut targets, reference, |target| &target.name)?;
     let is_saved = |target: &ComparedServer| !target.is_live();
     if targets.first().is_some_and(ComparedServer::is_live) && targets.iter().any(is_saved) {
         return Err(Failed::usage("the reference is a server, and the other side is a saved run")
@@ -142,12 +148,12 @@ mod tests {
 
     #[test]
     fn names_that_were_not_given() {
-        assert_eq!(authority("http://user@host:8000/v1?x=y"), "host:8000");
-        assert_eq!(short("baseline", 0), "baseline");
-        assert_eq!(short("2026-11-15T10-22-07Z-chat-run", 1), "B");
-        assert_eq!(authority("mock:step=1.05"), "mock");
-        assert!(any_saved(&["new=runs/a".to_owned(), "http://x".to_owned()]));
-        assert!(!any_saved(&["new=http://x".to_owned(), "mock".to_owned()]));
+        assert_eq!(url_authority("http://user@host:8000/v1?x=y"), "host:8000");
+        assert_eq!(short_name("baseline", 0), "baseline");
+        assert_eq!(short_name("2026-11-15T10-22-07Z-chat-run", 1), "B");
+        assert_eq!(url_authority("mock:step=1.05"), "mock");
+        assert!(has_saved(&["new=runs/a".to_owned(), "http://x".to_owned()]));
+        assert!(!has_saved(&["new=http://x".to_owned(), "mock".to_owned()]));
     }
 
     #[test]
@@ -162,12 +168,12 @@ mod tests {
             targets.into_iter().map(|it| it.name).collect::<Vec<_>>()
         };
         let all = vec![saved("a"), saved("b"), saved("c")];
-        assert_eq!(names(ordered(Some("c"), all.clone()).unwrap()), ["c", "a", "b"]);
-        assert!(ordered(None, vec![saved("a"), live.clone()]).is_ok());
-        assert!(ordered(None, vec![live.clone(), saved("a")]).is_err());
-        assert!(ordered(Some("a"), vec![live, saved("a")]).is_ok());
-        assert!(ordered(None, vec![saved("a")]).is_err());
-        assert!(check_twice(&[saved("a"), saved("a")]).is_err());
-        assert_eq!(free("a", &all), "a-2");
+        assert_eq!(names(reference_first(Some("c"), all.clone()).unwrap()), ["c", "a", "b"]);
+        assert!(reference_first(None, vec![saved("a"), live.clone()]).is_ok());
+        assert!(reference_first(None, vec![live.clone(), saved("a")]).is_err());
+        assert!(reference_first(Some("a"), vec![live, saved("a")]).is_ok());
+        assert!(reference_first(None, vec![saved("a")]).is_err());
+        assert!(check_no_duplicates(&[saved("a"), saved("a")]).is_err());
+        assert_eq!(free_name("a", &all), "a-2");
     }
 }

@@ -13,7 +13,7 @@ fn parts(uri: &str, headers: &[(&str, &str)]) -> Parts {
 }
 
 fn passed(target: &RequestTarget, parts: &Parts) -> http::Request<()> {
-    target.head(&parts.method, &parts.uri, &parts.headers, None).unwrap()
+    target.upstream_head(&parts.method, &parts.uri, &parts.headers, None).unwrap()
 }
 
 #[test]
@@ -87,16 +87,16 @@ fn what_belongs_to_a_connection_stays_there() {
 fn a_loop_is_known_by_our_name_alone() {
     let via = HeaderValue::from_static("1.1 goodput-7");
     let sent = |value: &str| parts("/x", &[("host", "h"), ("via", value)]);
-    assert_eq!(refusal(&sent("1.1 other, 1.1 goodput-7"), &via), Some(Own::Loop));
-    assert_eq!(refusal(&sent("1.1 goodput-8"), &via), None);
+    assert_eq!(refusal_reason(&sent("1.1 other, 1.1 goodput-7"), &via), Some(Own::Loop));
+    assert_eq!(refusal_reason(&sent("1.1 goodput-8"), &via), None);
 }
 
 #[test]
 fn apis_are_known_by_their_paths() {
-    let api = |path| api_of(&Method::POST, path);
+    let api = |path| api_of_request(&Method::POST, path);
     assert_eq!(api("/v1/chat/completions"), Some(Api::Chat));
     assert_eq!(api("/openai/deployments/x/chat/completions/"), Some(Api::Chat));
     assert_eq!(api("/v1/completions"), Some(Api::Completions));
     assert_eq!((api("/v1/embeddings"), api("/v1/mycompletions"), api("/")), (None, None, None));
-    assert_eq!(api_of(&Method::GET, "/v1/completions"), None);
+    assert_eq!(api_of_request(&Method::GET, "/v1/completions"), None);
 }

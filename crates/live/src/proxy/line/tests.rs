@@ -49,13 +49,14 @@ fn a_task_waiting_for_a_client_is_woken_by_another_tasks_write() {
         let other = Waker::from(Arc::clone(&wakes));
         let mut other = Context::from_waker(&other);
         assert!(
-            line.poll_heard(&mut other).is_pending() && line.poll_heard(&mut other).is_pending()
+            line.poll_client_caught_up(&mut other).is_pending()
+                && line.poll_client_caught_up(&mut other).is_pending()
         );
         // ... and the first goes on.
         client.read_exact(&mut vec![0; written]).await.unwrap();
         poll_fn(|cx| write(&mut io, cx)).await;
         assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
-        assert!(line.poll_heard(&mut other).is_ready());
+        assert!(line.poll_client_caught_up(&mut other).is_ready());
     });
 }
 
@@ -64,18 +65,18 @@ fn an_idle_client_is_asked_to_leave_before_it_is_closed() {
     on_a_runtime(async {
         let (line, _client) = pair().await;
         let limits = Limits::default();
-        drop(line.begin(true));
+        drop(line.begin_request(true));
         let after = |ms| line.idle_since.get() + IDLE_TIME + Nanos::from_millis(ms);
         for (ms, is_leaving, is_closed) in
             [(0, false, false), (1, true, false), (900, true, false), (1_100, true, true)]
         {
-            assert!(!line.sweep(&limits, after(ms)), "idle is not slow");
+            assert!(!line.close_if_slow(&limits, after(ms)), "idle is not slow");
             let is_so = (line.leaving_since.get().is_some(), line.is_closed.get());
             assert_eq!(is_so, (is_leaving, is_closed), "{ms}");
         }
         let (slow, _client) = pair().await;
         let present = slow.idle_since.get() + Nanos::from(limits.head_time) + Nanos(1);
-        assert!(slow.sweep(&limits, present) && slow.is_closed.get());
+        assert!(slow.close_if_slow(&limits, present) && slow.is_closed.get());
     });
 }
 
@@ -86,11 +87,11 @@ fn one_that_was_idle_before_it_was_asked_to_leave_has_time_to() {
         let (line, _client) = pair().await;
         line.idle_since.set(now() - limit - Nanos(1));
         assert!(line.is_idle_for(limit));
-        line.leave(now());
+        line.ask_to_end(now());
         assert!(!line.is_idle_for(limit));
-        line.leave(now() - limit - Nanos(1));
+        line.ask_to_end(now() - limit - Nanos(1));
         assert!(line.is_idle_for(limit));
-        let (under_way, _) = line.begin(true);
+        let (under_way, _) = line.begin_request(true);
         assert!(!line.is_idle_for(limit));
         drop(under_way);
         assert!(!line.is_idle_for(limit), "it has just ended");
@@ -101,11 +102,11 @@ fn one_that_was_idle_before_it_was_asked_to_leave_has_time_to() {
 fn a_handshake_is_no_arrival() {
     on_a_runtime(async {
         let (line, _client) = pair().await;
-        line.came();
-        line.has_shaken_hands();
+        line.note_bytes();
+        line.handshake_done();
         let greeted = now();
-        line.came();
-        assert!(line.begin(false).1 >= greeted);
+        line.note_bytes();
+        assert!(line.begin_request(false).1 >= greeted);
     });
 }
 
@@ -115,25 +116,32 @@ fn idle_connections_make_way_and_busy_ones_do_not() {
         let (line, mut client) = pair().await;
         let later = |ms| line.idle_since.get() + Nanos::from_millis(ms);
         // One that has not asked has a little time to.
-        assert!(line.spare_since().is_some() && !line.make_way(later(900)));
-        let (under_way, _) = line.begin(false);
-        assert_eq!(line.spare_since(), None);
+        assert!(line.idle_since().is_some() && !line.close_for_another(later(900)));
+        let (under_way, _) = line.begin_request(false);
+        assert_eq!(line.idle_since(), None);
         drop(under_way);
-        assert_eq!(line.spare_since(), Some(line.idle_since.get()));
+        assert_eq!(line.idle_since(), Some(line.idle_since.get()));
         line.deaf_since.set(Some(now()));
-        assert_eq!(line.spare_since(), None, "it has not taken all of its answer");
+        assert_eq!(line.idle_since(), None, "it has not taken all of its answer");
         line.deaf_since.set(None);
         // The next request has come, and hyper has not read it yet.
         tokio::io::AsyncWriteExt::write_all(&mut client, b"G").await.unwrap();
         line.stream.readable().await.unwrap();
-        assert!(!line.make_way(later(0)) && !line.make_way(later(900)) && !line.makes_way());
-        assert!(line.make_way(later(1_100)) && line.makes_way(), "the rest of it takes too long");
-        assert_eq!(line.spare_since(), None, "once is enough");
+        assert!(
+            !line.close_for_another(later(0))
+                && !line.close_for_another(later(900))
+                && !line.is_making_way()
+        );
+        assert!(
+            line.close_for_another(later(1_100)) && line.is_making_way(),
+            "the rest of it takes too long"
+        );
+        assert_eq!(line.idle_since(), None, "once is enough");
         // Between two requests nothing is awaited.
         let (line, _client) = pair().await;
-        drop(line.begin(false));
-        assert!(line.make_way(line.idle_since.get()));
+        drop(line.begin_request(false));
+        assert!(line.close_for_another(line.idle_since.get()));
         let (line, _client) = pair().await;
-        assert!(line.make_way(line.idle_since.get() + GRACE) && line.is_closed.get());
+        assert!(line.close_for_another(line.idle_since.get() + GRACE) && line.is_closed.get());
     });
 }

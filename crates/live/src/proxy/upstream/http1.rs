@@ -50,8 +50,8 @@ impl Http1 {
     }
 
     /// A request is to be sent.
-    pub(super) fn begin(&mut self, request: Request<Payload>) {
-        self.inflow.expect(request.method() != Method::HEAD);
+    pub(super) fn begin_request(&mut self, request: Request<Payload>) {
+        self.inflow.expect_answer(request.method() != Method::HEAD);
         self.outflow = Outflow::new(request);
         self.is_asked = false;
     }
@@ -111,7 +111,7 @@ impl Http1 {
             }
             match self.poll_read(cx) {
                 Poll::Pending => break,
-                Poll::Ready(Ok(0)) if !self.inflow.end() => {
+                Poll::Ready(Ok(0)) if !self.inflow.end_of_stream() => {
                     let message = "connection closed in the middle of the answer".to_owned();
                     return failure(ErrorClass::Cut, message);
                 }
@@ -128,12 +128,12 @@ impl Http1 {
     /// Whether everything has come and was taken. A body whose length the head does not say is one that
     /// is there, even if nothing is in it.
     pub(super) fn is_end_stream(&self) -> bool {
-        self.inflow.is_over() && (self.is_asked || self.inflow.left().is_some())
+        self.inflow.is_over() && (self.is_asked || self.inflow.body_bytes_left().is_some())
     }
 
     /// How much of the answer is still to come.
     pub(super) fn size_hint(&self) -> SizeHint {
-        self.inflow.left().map_or_else(SizeHint::default, SizeHint::with_exact)
+        self.inflow.body_bytes_left().map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 
     /// Whether a byte of the request was written.

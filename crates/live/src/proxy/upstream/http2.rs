@@ -70,7 +70,7 @@ impl Http2 {
             .max_header_list_size(u32::try_from(head_bytes).unwrap_or(u32::MAX))
             .handshake(TokioIo::new(socket))
             .await
-            .map_err(|error| failure(&error, FailureStage::Connect))?;
+            .map_err(|error| http2_failure(&error, FailureStage::Connect))?;
         let streams = Rc::new(Streams {
             in_use: Cell::new(0),
             limit: Cell::new(STREAMS),
@@ -86,7 +86,7 @@ impl Http2 {
     }
 
     /// Another handle to it, if it has a stream to spare.
-    pub(super) fn share(&self) -> Option<Self> {
+    pub(super) fn new_handle(&self) -> Option<Self> {
         let Self { sender, streams, .. } = self;
         if streams.in_use.get() >= streams.limit.get() {
             return None;
@@ -114,7 +114,7 @@ impl Http2 {
     ) -> Result<Response<Incoming>, Wrong> {
         let ready = poll_fn(|cx| self.sender.poll_ready(cx)).await;
         ready.map_err(|error| Wrong {
-            failure: failure(&error, FailureStage::Send),
+            failure: http2_failure(&error, FailureStage::Send),
             is_untaken: true,
         })?;
         let sent = now();
@@ -124,11 +124,11 @@ impl Http2 {
         poll_fn(|cx| {
             let poll = response.as_mut().poll(cx);
             // Others share the socket: the body left when the last of it had come.
-            let whole = inquiry.as_ref().and_then(|inquiry| inquiry.whole_at());
+            let whole = inquiry.as_ref().and_then(|inquiry| inquiry.completed_at());
             exchange.stamps.sent_last = Some(whole.map_or(sent, |whole| whole.max(sent)));
             match poll {
                 Poll::Ready(outcome) => Poll::Ready(outcome.map_err(|error| {
-                    let failure = failure(&error, FailureStage::Headers);
+                    let failure = http2_failure(&error, FailureStage::Headers);
                     let is_untaken = error.is_canceled() || is_refusal(&failure.message);
                     Wrong { failure, is_untaken }
                 })),
@@ -148,14 +148,14 @@ pub(super) struct Wrong {
 
 /// What hyper says, as a failure. Its innermost cause says most, but for what the server says in its
 /// own words.
-pub(super) fn failure(error: &hyper::Error, stage: FailureStage) -> Failure {
+pub(super) fn http2_failure(error: &hyper::Error, stage: FailureStage) -> Failure {
     let mut message = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         message = cause.to_string();
         source = cause.source();
     }
-    strip_words(&mut message);
+    strip_goaway_text(&mut message);
     let is_bad = error.is_parse()
         || message.contains("frame with invalid size")
         || message.contains("PROTOCOL_ERROR");
@@ -164,7 +164,7 @@ pub(super) fn failure(error: &hyper::Error, stage: FailureStage) -> Failure {
 }
 
 /// Takes out of a message of GOAWAY the text that came with it, which stands in brackets at the end.
-fn strip_words(message: &mut String) {
+fn strip_goaway_text(message: &mut String) {
     if message.starts_with("connection error")
         && let Some(begin) = message.find(" (")
     {
@@ -205,11 +205,11 @@ mod tests {
         let mut message =
             "connection error received: not a result of an error (b\"a (secret) prompt\")"
                 .to_owned();
-        strip_words(&mut message);
+        strip_goaway_text(&mut message);
         assert_eq!(message, "connection error received: not a result of an error");
         let other = "stream error received: stream no longer needed";
         let mut message = other.to_owned();
-        strip_words(&mut message);
+        strip_goaway_text(&mut message);
         assert_eq!(message, other);
     }
 }

@@ -54,7 +54,7 @@ impl Default for Framing {
 impl Outflow {
     pub(super) fn new(request: Request<Payload>) -> Self {
         let (mut head, payload) = request.into_parts();
-        let framing = framing(&mut head.headers, &payload);
+        let framing = choose_framing(&mut head.headers, &payload);
         let mut waiting = Vec::with_capacity(512);
         // Writing to memory cannot fail.
         let _ = write!(waiting, "{} {} HTTP/1.1\r\n", head.method, head.uri);
@@ -82,7 +82,7 @@ impl Outflow {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), String>> {
         loop {
-            self.fill(cx);
+            self.fill_from_body(cx);
             if let Some(fault) = &self.fault {
                 return Poll::Ready(Err(fault.clone()));
             }
@@ -91,26 +91,27 @@ impl Outflow {
             }
             let outcome = ready!(self.poll_write(socket, cx));
             self.needs_flush = true;
-            self.wrote(match outcome {
+            self.advance_written(match outcome {
                 Ok(0) => {
-                    return self.fail("the connection was closed during the request".to_owned());
+                    return self
+                        .set_fault("the connection was closed during the request".to_owned());
                 }
                 Ok(written) => written,
-                Err(error) => return self.fail(error.to_string()),
+                Err(error) => return self.set_fault(error.to_string()),
             });
         }
         // Under TLS the last record may still be on its way to the socket.
         if self.needs_flush {
             let outcome = ready!(Pin::new(socket).poll_flush(cx));
             if let Err(error) = outcome {
-                return self.fail(error.to_string());
+                return self.set_fault(error.to_string());
             }
             self.needs_flush = false;
         }
         if self.payload.is_none() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    fn fail(&mut self, fault: String) -> Poll<Result<(), String>> {
+    fn set_fault(&mut self, fault: String) -> Poll<Result<(), String>> {
         self.fault = Some(fault.clone());
         Poll::Ready(Err(fault))
     }
@@ -130,7 +131,7 @@ impl Outflow {
         socket.poll_write_vectored(cx, &slices[first..])
     }
 
-    fn wrote(&mut self, count: usize) {
+    fn advance_written(&mut self, count: usize) {
         self.has_begun = true;
         let of_waiting = count.min(self.waiting.len() - self.written);
         self.written += of_waiting;
@@ -146,12 +147,12 @@ impl Outflow {
         if self.frame.is_empty() {
             self.frame = Bytes::new();
             self.end_chunk();
-            self.end();
+            self.end_if_over();
         }
     }
 
     /// Asks the body for more, while there is room for it.
-    fn fill(&mut self, cx: &mut Context<'_>) {
+    fn fill_from_body(&mut self, cx: &mut Context<'_>) {
         while self.frame.is_empty() && self.waiting.len() < WAITING {
             let Some(payload) = &mut self.payload else { return };
             let poll = Pin::new(payload).poll_frame(cx);
@@ -163,12 +164,12 @@ impl Outflow {
                 return;
             };
             match frame.map(|frame| frame.map(Frame::into_data)) {
-                Some(Ok(Ok(bytes))) => self.data(bytes),
+                Some(Ok(Ok(bytes))) => self.push_data(bytes),
                 Some(Ok(Err(frame))) => {
                     let trailers = frame.into_trailers().unwrap_or_default();
-                    self.last_chunk(&trailers);
+                    self.push_last_chunk(&trailers);
                 }
-                None => self.last_chunk(&HeaderMap::new()),
+                None => self.push_last_chunk(&HeaderMap::new()),
                 Some(Err(trouble)) => {
                     self.payload = None;
                     self.fault = Some(trouble.to_string());
@@ -177,7 +178,7 @@ impl Outflow {
         }
     }
 
-    fn data(&mut self, mut bytes: Bytes) {
+    fn push_data(&mut self, mut bytes: Bytes) {
         if let Framing::Length(left) = &mut self.framing {
             bytes.truncate(usize::try_from(*left).unwrap_or(usize::MAX));
             *left -= bytes.len() as u64;
@@ -190,7 +191,7 @@ impl Outflow {
             self.waiting.extend_from_slice(&bytes);
             self.end_chunk();
         }
-        self.end();
+        self.end_if_over();
     }
 
     fn end_chunk(&mut self) {
@@ -200,15 +201,15 @@ impl Outflow {
     }
 
     /// Ends the request if its body says that it is over, so that its end leaves with its last bytes.
-    fn end(&mut self) {
+    fn end_if_over(&mut self) {
         let is_over = self.payload.as_ref().is_some_and(Body::is_end_stream);
         if is_over && self.frame.is_empty() {
-            self.last_chunk(&HeaderMap::new());
+            self.push_last_chunk(&HeaderMap::new());
         }
     }
 
     /// The body is over.
-    fn last_chunk(&mut self, trailers: &HeaderMap) {
+    fn push_last_chunk(&mut self, trailers: &HeaderMap) {
         self.payload = None;
         match &self.framing {
             Framing::Length(0) => {}
@@ -228,7 +229,7 @@ impl Outflow {
 }
 
 /// How the body is framed, which the headers say when this returns.
-fn framing(headers: &mut HeaderMap, payload: &Payload) -> Framing {
+fn choose_framing(headers: &mut HeaderMap, payload: &Payload) -> Framing {
     if payload.is_end_stream() {
         headers.remove(header::TRANSFER_ENCODING);
         return Framing::Length(0);

@@ -77,7 +77,7 @@ impl Pool {
             Err(Failure { class: ErrorClass::Timeout, stage: FailureStage::Connect, message })
         });
         if opened.is_err() {
-            self.look_up_again();
+            self.refresh_addresses();
         }
         opened
     }
@@ -90,7 +90,7 @@ impl Pool {
             idle.retain_mut(|(link, _)| link.is_ready() && !link.is_unused_for(IDLE_TIME));
             let later =
                 idle.iter().filter(|(link, _)| failed.is_none_or(|failed| link.id > failed));
-            return later.into_iter().find_map(|(link, _)| link.share(None));
+            return later.into_iter().find_map(|(link, _)| link.new_handle(None));
         }
         if failed.is_some() {
             return None;
@@ -110,7 +110,7 @@ impl Pool {
     /// A new connection.
     async fn open(&self) -> Result<Link, Failure> {
         let link = self.connect().await?;
-        let Some(stream) = link.share(link.opened) else { return Ok(link) };
+        let Some(stream) = link.new_handle(link.opened) else { return Ok(link) };
         self.idle.borrow_mut().push((link, now()));
         Ok(stream)
     }
@@ -121,31 +121,31 @@ impl Pool {
         let head_bytes = self.limits.head_bytes;
         let opened = Opened { id, socket, watch, steps: opened };
         match self.plan.http {
-            Http::Http1 => Ok(Link::http1(opened, head_bytes)),
-            Http::Http2 => Link::http2(opened, head_bytes).await,
+            Http::Http1 => Ok(Link::new_http1(opened, head_bytes)),
+            Http::Http2 => Link::new_http2(opened, head_bytes).await,
         }
     }
 
     /// The server is unreachable: the name may stand for another address by now.
-    fn look_up_again(&self) {
+    fn refresh_addresses(&self) {
         if now() - self.looked_up.get() < LOOK_UP_EVERY {
             return;
         }
         self.looked_up.set(now());
         let dialer = self.plan.dialer.clone();
-        drop(tokio::task::spawn_blocking(move || dialer.look_up_again()));
+        drop(tokio::task::spawn_blocking(move || dialer.refresh_addresses()));
     }
 
     /// A request on this connection was answered too late: no more requests use it, whether it lives or
     /// not.
-    pub(crate) fn forget(&self, id: u64) {
+    pub(crate) fn retire_connection(&self, id: u64) {
         if self.plan.http == Http::Http2 {
             self.idle.borrow_mut().retain(|(link, _)| link.id != id);
         }
     }
 
     /// The answer is over. A connection of HTTP/1.1 that can carry another is kept.
-    pub(crate) fn give_back(&self, mut link: Link) {
+    pub(crate) fn return_link(&self, mut link: Link) {
         if self.plan.http == Http::Http1 && link.is_ready() {
             let mut idle = self.idle.borrow_mut();
             if idle.len() < IDLE {

@@ -30,7 +30,7 @@ impl TestRecording {
         let (capture, notes, room) = CaptureQueue::new(&counts);
         let mut writer =
             RowWriter::new(names, options, &counts, room, Arc::new(SilentObserver)).unwrap();
-        writer.begin(ScaleFactors::default());
+        writer.begin_first_file(ScaleFactors::default());
         Self { folder, capture, notes, writer, counts }
     }
 
@@ -38,7 +38,7 @@ impl TestRecording {
         let body = r#"{"model":"m","messages":[{"role":"user","content":"one two three four five six seven eight nine ten"}]}"#;
         let (arrived, session) = (now(), Some(session.to_owned()));
         let ask = CapturedRequest { number, arrived, api: Api::Chat, session, body: body.into() };
-        assert!(self.capture.take(ask));
+        assert!(self.capture.push_request(ask));
     }
 
     /// A prompt of this many equal tokens, and one other behind them.
@@ -46,7 +46,7 @@ impl TestRecording {
         let body = format!(r#"{{"model":"m","prompt":[{}{other}]}}"#, "7,".repeat(equal));
         let (arrived, api) = (now(), Api::Completions);
         let ask = CapturedRequest { number, arrived, api, session: None, body: body.into() };
-        assert!(self.capture.take(ask));
+        assert!(self.capture.push_request(ask));
     }
 
     fn answer(&self, number: u64) {
@@ -58,13 +58,13 @@ impl TestRecording {
         let input_tokens = input.map(|n| TokenCount { n, source: TokenSource::Usage });
         let exchange = Exchange { status: Some(200), input_tokens, ..Exchange::default() };
         let (arrived, ending) = (now(), Ending::Whole);
-        self.capture.answered(Answered { number, arrived, ending, exchange, bytes: 0 });
+        self.capture.answer_seen(Answered { number, arrived, ending, exchange, bytes: 0 });
     }
 
     /// What was said so far is heard.
     fn hear(&mut self) {
         while let Ok(note) = self.notes.try_recv() {
-            self.writer.hear(note);
+            self.writer.handle_message(note);
         }
     }
 
@@ -72,7 +72,7 @@ impl TestRecording {
     fn end(self) -> (Vec<Vec<Value>>, Arc<RecordCounts>, Written) {
         let Self { folder, capture, notes, writer, counts } = self;
         drop(capture);
-        let written = writer.work(&notes, &Orders::default());
+        let written = writer.run(&notes, &Orders::default());
         let rows = written.files.iter().map(|path| rows(path)).collect();
         drop(folder);
         (rows, counts, written)
@@ -96,7 +96,7 @@ fn every_request_has_a_row_or_is_counted() {
     (0..9).chain([77]).for_each(|number| desk.answer(number));
     let (files, counts, written) = desk.end();
     assert_eq!(files[0].len(), 9);
-    assert_eq!((counts.rows.get(), counts.lost()), (9, 1));
+    assert_eq!((counts.rows.get(), counts.lost_count()), (9, 1));
     assert_eq!(counts.lost_by(Lost::Unanswered), 1);
     assert_eq!((written.sessions, written.models["m"]), (1, 9));
 }
@@ -117,7 +117,7 @@ fn a_share_takes_whole_sessions() {
     // 400 sessions: five standard deviations on either side.
     assert!((150..=250).contains(&sessions.len()), "{}", sessions.len());
     assert_eq!(counts.rows.get() + counts.left_out.get(), 1200);
-    assert_eq!(counts.lost(), 0);
+    assert_eq!(counts.lost_count(), 0);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_limit_on_requests_is_exact() {
     let (files, counts, _) = desk.end();
     assert_eq!(files[0].len(), 4);
     assert!(counts.is_over.load(Ordering::Relaxed));
-    assert_eq!((counts.left_out.get(), counts.lost()), (6, 0));
+    assert_eq!((counts.left_out.get(), counts.lost_count()), (6, 0));
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn files_are_complete_and_share_no_names() {
     desk.ask(1, "s");
     desk.hear();
     orders.rotate.store(true, Ordering::Relaxed);
-    desk.writer.look(&orders);
+    desk.writer.tick(&orders);
     desk.ask(2, "s");
     // Asked before the new file began.
     desk.answer(1);
@@ -151,7 +151,7 @@ fn files_are_complete_and_share_no_names() {
     let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     let names: Vec<_> = written.files.iter().map(name).collect();
     assert_eq!(names, ["trace.jsonl", "trace-000001.jsonl"]);
-    assert_eq!((files[0].len(), files[1].len(), counts.lost()), (2, 1, 0));
+    assert_eq!((files[0].len(), files[1].len(), counts.lost_count()), (2, 1, 0));
     // The same prompt: alike within a file, unlike in another.
     let blocks = |row: &Value| row["blocks"].as_array().unwrap().clone();
     assert!(!blocks(&files[0][0]).is_empty());
@@ -168,15 +168,15 @@ fn a_file_that_is_large_or_old_gives_way() {
         desk.ask(number, "s");
         desk.answer(number);
         desk.hear();
-        desk.writer.look(&Orders::default());
+        desk.writer.tick(&Orders::default());
     }
     let (files, counts, _) = desk.end();
     assert!(files.len() > 2, "{files:?}");
-    assert_eq!((files.iter().map(Vec::len).sum::<usize>(), counts.lost()), (6, 0));
+    assert_eq!((files.iter().map(Vec::len).sum::<usize>(), counts.lost_count()), (6, 0));
 
     let limits = TraceLimits { rotate_every: Some(Nanos(1)), ..TraceLimits::default() };
     let mut desk = TestRecording::new(1.0, limits);
-    desk.writer.look(&Orders::default());
+    desk.writer.tick(&Orders::default());
     assert_eq!(desk.end().0.len(), 2);
 }
 
@@ -188,7 +188,7 @@ fn a_limit_on_bytes_ends_it() {
         desk.ask(number, "s");
         desk.answer(number);
         desk.hear();
-        desk.writer.look(&Orders::default());
+        desk.writer.tick(&Orders::default());
     }
     let (files, counts, _) = desk.end();
     assert!((1..5).contains(&files[0].len()), "{files:?}");
@@ -206,7 +206,7 @@ fn what_a_question_holds_is_counted_until_its_answer() {
     desk.hear();
     desk.answer(0);
     let (files, counts, _) = desk.end();
-    assert_eq!((files[0].len(), counts.lost_by(Lost::Queue), counts.lost()), (0, 1, 1));
+    assert_eq!((files[0].len(), counts.lost_by(Lost::Queue), counts.lost_count()), (0, 1, 1));
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_new_file_has_blocks_of_the_servers_tokens() {
     desk.hear();
     let orders = Orders::default();
     orders.rotate.store(true, Ordering::Relaxed);
-    desk.writer.look(&orders);
+    desk.writer.tick(&orders);
     desk.ask_tokens(1, (599, 7));
     desk.ask_tokens(2, (400, 8));
     desk.count(1, Some(300));
@@ -249,14 +249,14 @@ fn a_body_that_comes_late_is_in_the_file_of_its_first_byte() {
     let orders = Orders::default();
     let early = now();
     orders.rotate.store(true, Ordering::Relaxed);
-    desk.writer.look(&orders);
+    desk.writer.tick(&orders);
     // As if that had been some time ago.
     desk.writer.traces.get_mut(&0).unwrap().followed = Some(now() - Nanos::from_millis(20_000));
-    desk.writer.look(&orders);
+    desk.writer.tick(&orders);
     let body = r#"{"model":"m","prompt":"x"}"#.into();
     let ask =
         CapturedRequest { number: 0, arrived: early, api: Api::Completions, session: None, body };
-    assert!(desk.capture.take(ask));
+    assert!(desk.capture.push_request(ask));
     desk.answer(0);
     let (files, ..) = desk.end();
     assert_eq!((files[0].len(), files[1].len()), (1, 0));
@@ -270,12 +270,12 @@ fn files_that_wait_for_nothing_end_before_one_that_waits_for_an_answer() {
     desk.hear();
     for _ in 0..3 * MOST_WAITING {
         orders.rotate.store(true, Ordering::Relaxed);
-        desk.writer.look(&orders);
+        desk.writer.tick(&orders);
     }
     assert!(desk.writer.traces.len() <= MOST_WAITING + 1);
     desk.answer(0);
     let (files, counts, _) = desk.end();
-    assert_eq!((files[0].len(), counts.lost()), (1, 0));
+    assert_eq!((files[0].len(), counts.lost_count()), (1, 0));
 }
 
 #[test]
@@ -289,13 +289,13 @@ fn an_order_is_heard_while_the_first_answers_are_waited_for() {
     let orders = Arc::new(Orders::default());
     orders.rotate.store(true, Ordering::Relaxed);
     let told = Arc::clone(&orders);
-    let writer = std::thread::spawn(move || writer.work(&notes, &told));
+    let writer = std::thread::spawn(move || writer.run(&notes, &told));
     let next = folder.path().join("trace-000001.jsonl");
     let begin = now();
     for number in 0.. {
         let (arrived, api) = (now(), Api::Completions);
         let body = r#"{"model":"m","prompt":[1,2,3]}"#.into();
-        capture.take(CapturedRequest { number, arrived, api, session: None, body });
+        capture.push_request(CapturedRequest { number, arrived, api, session: None, body });
         if next.exists() {
             break;
         }

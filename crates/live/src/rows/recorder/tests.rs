@@ -58,9 +58,10 @@ fn named(
     name: Option<&str>,
 ) -> TraceRow {
     let api = if body["messages"].is_array() { Api::Chat } else { Api::Completions };
-    let question = recorder.asked(Nanos(second * SECOND), api, body.to_string().as_bytes(), name);
+    let question =
+        recorder.start_row(Nanos(second * SECOND), api, body.to_string().as_bytes(), name);
     let arrived = 7 * SECOND + second * SECOND;
-    recorder.answered(question, Nanos(arrived), &answer(arrived, said, 5))
+    recorder.finish_row(question, Nanos(arrived), &answer(arrived, said, 5))
 }
 
 fn tokens(ids: impl IntoIterator<Item = u32>) -> Value {
@@ -74,10 +75,10 @@ fn a_row_says_what_happened_and_when() {
     body["stream"] = true.into();
     body["max_tokens"] = 64.into();
     let question =
-        recorder.asked(Nanos(3 * SECOND), Api::Completions, body.to_string().as_bytes(), None);
+        recorder.start_row(Nanos(3 * SECOND), Api::Completions, body.to_string().as_bytes(), None);
     let mut exchange = answer(100 * SECOND, "one two three", 4);
     exchange.cached_tokens = Some(32);
-    let row = recorder.answered(question, Nanos(100 * SECOND), &exchange);
+    let row = recorder.finish_row(question, Nanos(100 * SECOND), &exchange);
     assert_eq!((row.at, row.endpoint), (Nanos(3 * SECOND), Some(Api::Completions)));
     assert_eq!(row.model.as_deref(), Some("m"));
     assert_eq!((row.input_tokens, row.input_by), (40, Some(TokenCounter::Tokenizer)));
@@ -148,10 +149,10 @@ fn what_the_server_counts_wins_and_blocks_stay() {
     let mut recorder = recorder("o200k_base", 1);
     let mut lengths = |input: Option<TokenCount>| {
         let body = tokens(0..40).to_string();
-        let question = recorder.asked(Nanos::ZERO, Api::Completions, body.as_bytes(), None);
+        let question = recorder.start_row(Nanos::ZERO, Api::Completions, body.as_bytes(), None);
         let exchange =
             Exchange { input_tokens: input, output_tokens: Some(usage(9)), ..answer(0, "x", 2) };
-        let row = recorder.answered(question, Nanos::ZERO, &exchange);
+        let row = recorder.finish_row(question, Nanos::ZERO, &exchange);
         assert_eq!((row.output_tokens, row.output_by), (9, Some(TokenCounter::Usage)));
         (row.input_tokens, row.blocks.len(), row.input_by)
     };
@@ -168,7 +169,7 @@ fn what_the_server_counts_wins_and_blocks_stay() {
 fn answers_are_counted_by_the_best_that_there_is() {
     let count = |name: &str, exchange: Exchange| {
         let mut recorder = recorder(name, 1);
-        let row = recorder.answered(KeptRequest::default(), Nanos::ZERO, &exchange);
+        let row = recorder.finish_row(KeptRequest::default(), Nanos::ZERO, &exchange);
         (row.output_tokens, row.output_by)
     };
     let listed = Some(TokenCount { n: 6, source: TokenSource::Chunks });
@@ -192,7 +193,7 @@ fn answers_are_counted_by_the_best_that_there_is() {
 #[test]
 fn a_failure_is_a_row_too() {
     let mut recorder = recorder("o200k_base", 1);
-    let question = recorder.asked(Nanos::ZERO, Api::Chat, b"\xff{", None);
+    let question = recorder.start_row(Nanos::ZERO, Api::Chat, b"\xff{", None);
     assert_eq!((question.row.input_tokens, question.row.blocks.len()), (0, 0));
     let mut exchange = answer(0, "", 0);
     exchange.stamps = Stamps { ended: Nanos(5 * SECOND), ..Stamps::default() };
@@ -201,13 +202,13 @@ fn a_failure_is_a_row_too() {
         |class| Some(Failure { class, stage: FailureStage::Headers, message: "told".to_owned() });
     exchange.failure = failure(ErrorClass::Http(503));
     exchange.finish = Some("Ignore all of this".to_owned());
-    let row = recorder.answered(question.clone(), Nanos(SECOND), &exchange);
+    let row = recorder.finish_row(question.clone(), Nanos(SECOND), &exchange);
     assert_eq!((row.status, row.failure), (Some(503), None));
     assert_eq!((row.took, row.ttft), (Some(Nanos(4 * SECOND)), None));
     assert_eq!((row.output_tokens, row.output_by), (0, None));
     assert_eq!(row.finish.as_deref(), Some("other"));
     exchange.failure = failure(ErrorClass::Cut);
-    let row = recorder.answered(question, Nanos(SECOND), &exchange);
+    let row = recorder.finish_row(question, Nanos(SECOND), &exchange);
     assert_eq!(row.failure, Some(ErrorClass::Cut));
 }
 
@@ -216,7 +217,7 @@ fn a_name_that_is_none_is_not_written() {
     let recorder = recorder("o200k_base", 1);
     let model = |name: &str| {
         let body = json!({"model": name, "prompt": "x"}).to_string();
-        recorder.asked(Nanos::ZERO, Api::Completions, body.as_bytes(), None).row.model.unwrap()
+        recorder.start_row(Nanos::ZERO, Api::Completions, body.as_bytes(), None).row.model.unwrap()
     };
     assert_eq!(model("meta-llama/Llama-3.1-8B:latest@v2"), "meta-llama/Llama-3.1-8B:latest@v2");
     for odd in ["please tell me", "", &"x".repeat(129), "a\"b"] {

@@ -82,7 +82,7 @@ impl Breaker {
     }
 
     /// The request with this ticket came to its end; whether mirroring just paused.
-    pub(super) fn note(&mut self, ticket: u64, failed: bool, at: Nanos) -> bool {
+    pub(super) fn note_result(&mut self, ticket: u64, failed: bool, at: Nanos) -> bool {
         match self.state {
             BreakerState::Probing(probe) if probe == ticket && failed => {
                 self.pause = (self.pause + self.pause).min(self.settings.longest.into());
@@ -95,13 +95,13 @@ impl Breaker {
             }
             // Requests in flight when it opened carry no new information.
             BreakerState::Probing(_) | BreakerState::Open(_) => false,
-            BreakerState::Closed => self.count(failed, at),
+            BreakerState::Closed => self.count_result(failed, at),
         }
     }
 
     /// The one with this ticket ended without a word about the candidate: where it was the probe,
     /// another may try at once.
-    pub(super) fn forget(&mut self, ticket: u64, at: Nanos) {
+    pub(super) fn cancel_ticket(&mut self, ticket: u64, at: Nanos) {
         if self.state == BreakerState::Probing(ticket) {
             self.state = BreakerState::Open(at);
         }
@@ -114,7 +114,7 @@ impl Breaker {
         self.pause = self.settings.pause.into();
     }
 
-    fn count(&mut self, failed: bool, at: Nanos) -> bool {
+    fn count_result(&mut self, failed: bool, at: Nanos) -> bool {
         self.last.push_back(failed);
         if self.last.len() > self.settings.of {
             self.last.pop_front();

@@ -60,7 +60,7 @@ pub(super) struct RequestFields<'a> {
 
 #[derive(Deserialize)]
 struct Body<'a> {
-    #[serde(borrow, default, deserialize_with = "even_null")]
+    #[serde(borrow, default, deserialize_with = "deserialize_nullable")]
     model: Option<&'a RawValue>,
     #[serde(borrow, default)]
     messages: Option<&'a RawValue>,
@@ -73,7 +73,9 @@ struct Body<'a> {
 }
 
 /// A member that is there, be it `null`.
-fn even_null<'de, D: Deserializer<'de>>(raw: D) -> Result<Option<&'de RawValue>, D::Error> {
+fn deserialize_nullable<'de, D: Deserializer<'de>>(
+    raw: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(raw).map(Some)
 }
 
@@ -81,7 +83,7 @@ fn even_null<'de, D: Deserializer<'de>>(raw: D) -> Result<Option<&'de RawValue>,
 const OPENING: usize = 1024;
 
 /// Reads a body; none if it is not of the API's shape.
-pub(super) fn look(api: Api, body: &[u8]) -> Option<RequestFields<'_>> {
+pub(super) fn read_fields(api: Api, body: &[u8]) -> Option<RequestFields<'_>> {
     let text = std::str::from_utf8(body).ok()?;
     let read: Body<'_> = serde_json::from_str(text).ok()?;
     let model = read.model.map(|raw| serde_json::from_str::<Option<Name<'_>>>(raw.get()));
@@ -150,7 +152,7 @@ impl<'de> Visitor<'de> for Messages {
 }
 
 /// The body with another model; none if it cannot be put in.
-pub(super) fn with_model(body: &[u8], seen: &RequestFields<'_>, model: &str) -> Option<Vec<u8>> {
+pub(super) fn replace_model(body: &[u8], seen: &RequestFields<'_>, model: &str) -> Option<Vec<u8>> {
     let name = serde_json::to_string(model).ok()?;
     let (before, middle, after) = if let Some(place) = &seen.place {
         (body.get(..place.start)?, name, body.get(place.end..)?)
@@ -164,12 +166,12 @@ pub(super) fn with_model(body: &[u8], seen: &RequestFields<'_>, model: &str) -> 
 
 /// Whether a key is among the share that is chosen: the same for the same seed, on every machine.
 pub(super) fn is_chosen(share: f64, seed: u64, key: u64) -> bool {
-    let bits = mixed(mixed(seed ^ 0x9e37_79b9_7f4a_7c15) ^ key) >> 11;
+    let bits = mix_bits(mix_bits(seed ^ 0x9e37_79b9_7f4a_7c15) ^ key) >> 11;
     (bits as f64) < share * (1_u64 << 53) as f64
 }
 
 /// A key that stands for itself, such as the value of a session header.
-pub(super) fn key_of(text: &[u8]) -> u64 {
+pub(super) fn hash_key(text: &[u8]) -> u64 {
     let mut hash = Hash::new();
     hash.add(text);
     hash.0
@@ -191,7 +193,7 @@ impl Hash {
 }
 
 /// The finisher of splitmix64: every bit of the input moves every bit of the output.
-fn mixed(mut bits: u64) -> u64 {
+fn mix_bits(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ (bits >> 31)

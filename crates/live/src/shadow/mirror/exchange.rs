@@ -50,10 +50,10 @@ impl Candidate {
     }
 
     /// Asks it, and reads its answer to the end or to a limit.
-    pub(super) async fn ask(&self, given: Given) -> Exchange {
+    pub(super) async fn send(&self, given: Given) -> Exchange {
         let request = Request::builder().method(Method::POST).uri(given.path).body(());
-        let (Ok(request), Some(backend)) = (request, self.backend().await) else {
-            return unsent();
+        let (Ok(request), Some(backend)) = (request, self.connect_backend().await) else {
+            return unsent_exchange();
         };
         let mut head = request.into_parts().0;
         head.headers = given.head;
@@ -65,12 +65,12 @@ impl Candidate {
             limit: self.limit,
             most_bytes: self.answer_bytes,
         };
-        backend.ask(question).await
+        backend.send_own(question).await
     }
 
     /// Its connections. A name that cannot be resolved is tried again with the next request; the
     /// resolver may take its time, and is waited for on a thread of its own.
-    async fn backend(&self) -> Option<&Backend> {
+    async fn connect_backend(&self) -> Option<&Backend> {
         let plan = || async {
             let upstream = self.upstream.clone();
             let plan = spawn_blocking(move || UpstreamRoute::new(&upstream).ok()).await;
@@ -83,7 +83,7 @@ impl Candidate {
 }
 
 /// The candidate is unreachable.
-fn unsent() -> Exchange {
+fn unsent_exchange() -> Exchange {
     let mut exchange = Exchange::default();
     (exchange.stamps.dispatched, exchange.stamps.ended) = (now(), now());
     let message = "cannot resolve the candidate's host name".to_owned();

@@ -42,13 +42,13 @@ fn is_cookie(name: &HeaderName) -> bool {
     name.as_str().contains("cookie")
 }
 
-fn named(name: &str) -> Result<HeaderName, String> {
+fn parse_header_name(name: &str) -> Result<HeaderName, String> {
     HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| format!("`{name}` is not a valid header name"))
 }
 
 /// Headers that are about one connection, or are made again for the candidate.
-fn is_of_the_connection(name: &HeaderName) -> bool {
+fn is_connection_header(name: &HeaderName) -> bool {
     const OF_ONE: [HeaderName; 10] = [
         header::CONNECTION,
         header::TE,
@@ -72,8 +72,8 @@ impl HeadRules {
 
     /// Adds a header of our own; where it cannot be one, says why without its value.
     pub fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let name = named(name)?;
-        if is_of_the_connection(&name) {
+        let name = parse_header_name(name)?;
+        if is_connection_header(&name) {
             return Err(format!("header `{name}` is set for each server and cannot be given"));
         }
         let why = || format!("the value of header `{name}` is not allowed");
@@ -84,9 +84,9 @@ impl HeadRules {
     }
 
     /// Lets a header of the client pass; a credential only where credentials may, and a cookie never.
-    pub fn let_pass(&mut self, name: &str) -> Result<(), String> {
-        let name = named(name)?;
-        if is_of_the_connection(&name) {
+    pub fn allow_header(&mut self, name: &str) -> Result<(), String> {
+        let name = parse_header_name(name)?;
+        if is_connection_header(&name) {
             return Err(format!("header `{name}` applies to one connection and is not forwarded"));
         }
         if is_cookie(&name) {
@@ -102,7 +102,7 @@ impl HeadRules {
     /// Headers for the candidate.
     pub(super) fn apply(&self, client: &HeaderMap) -> HeaderMap {
         let is_wanted = |name: &HeaderName| {
-            if is_of_the_connection(name) || self.own.iter().any(|(own, _)| own == name) {
+            if is_connection_header(name) || self.own.iter().any(|(own, _)| own == name) {
                 return false;
             }
             let is_usual = USUAL.contains(&name.as_str());

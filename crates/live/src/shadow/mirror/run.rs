@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goodput_clock::{give_way, now};
+use goodput_clock::{lower_priority, now};
 use goodput_model::{Api, Nanos};
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use super::breaker::Breaker;
 use super::choose::{self, By};
 use super::exchange::{Candidate, Given};
-use super::tally::{Dropped, MirrorTally, add};
+use super::tally::{Dropped, MirrorTally, increment};
 use super::{Held, MirrorSettings, Offered};
 use crate::shadow::half::{CandidateAnswer, HalfSender};
 
@@ -38,7 +38,7 @@ pub(super) enum Wake {
 
 impl Wake {
     /// Once more.
-    pub(super) fn later(self) -> Self {
+    pub(super) fn next(self) -> Self {
         match self {
             Self::On(times) => Self::On(times + 1),
             Self::Over => Self::Over,
@@ -70,7 +70,7 @@ impl MirrorShared {
     }
 
     /// Why nothing is taken now, where that is so.
-    pub(super) fn closed(&self) -> Option<Dropped> {
+    pub(super) fn closed_reason(&self) -> Option<Dropped> {
         if self.is_ending.load(Ordering::Relaxed) {
             return Some(Dropped::Ending);
         }
@@ -85,53 +85,53 @@ impl MirrorShared {
     /// its model is not known.
     pub(super) fn drop_unseen(&self, number: u64, why: Dropped) {
         if choose::is_chosen(self.settings.share, self.settings.seed, number) {
-            add(&self.tally.chosen);
+            increment(&self.tally.chosen);
             self.tally.drop_one(why);
         }
     }
 
     fn drop_chosen(&self, number: u64, why: Dropped) {
         self.tally.drop_one(why);
-        self.halves.left(number);
+        self.halves.candidate_skipped(number);
     }
 
-    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+    fn lock_breaker(&self) -> MutexGuard<'_, Breaker> {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the breaker says now, for all to see.
-    fn publish(&self, breaker: &Breaker) {
+    fn publish_breaker(&self, breaker: &Breaker) {
         let until = breaker.open_until().map_or(0, |until| until.0.max(1));
         self.tally.open_until.store(until, Ordering::Relaxed);
     }
 
     /// The breaker's ticket for one more, where the candidate may be sent it.
-    fn admit(&self) -> Option<u64> {
-        let mut breaker = self.breaker();
+    fn breaker_ticket(&self) -> Option<u64> {
+        let mut breaker = self.lock_breaker();
         let ticket = breaker.admit(now());
-        self.publish(&breaker);
+        self.publish_breaker(&breaker);
         ticket
     }
 
-    fn note(&self, ticket: u64, failed: bool) {
-        let mut breaker = self.breaker();
-        if breaker.note(ticket, failed, now()) {
-            add(&self.tally.pauses);
+    fn note_result(&self, ticket: u64, failed: bool) {
+        let mut breaker = self.lock_breaker();
+        if breaker.note_result(ticket, failed, now()) {
+            increment(&self.tally.pauses);
         }
-        self.publish(&breaker);
+        self.publish_breaker(&breaker);
     }
 
     /// What the candidate did before is forgotten.
-    pub(super) fn forgive(&self) {
-        let mut breaker = self.breaker();
+    pub(super) fn reset_breaker(&self) {
+        let mut breaker = self.lock_breaker();
         breaker.reset();
-        self.publish(&breaker);
+        self.publish_breaker(&breaker);
     }
 
-    fn forget(&self, ticket: u64) {
-        let mut breaker = self.breaker();
-        breaker.forget(ticket, now());
-        self.publish(&breaker);
+    fn cancel_ticket(&self, ticket: u64) {
+        let mut breaker = self.lock_breaker();
+        breaker.cancel_ticket(ticket, now());
+        self.publish_breaker(&breaker);
     }
 }
 
@@ -151,15 +151,15 @@ pub(super) struct ReadyRequest {
 }
 
 /// Looks at what is offered, and chooses, until all is over.
-pub(super) fn choose(
+pub(super) fn choose_requests(
     shared: &MirrorShared,
     offered: &Receiver<Offered>,
     ready: &mpsc::Sender<ReadyRequest>,
 ) {
-    give_way();
+    lower_priority();
     loop {
         match offered.recv_timeout(LOOK) {
-            Ok(one) => look_at(shared, one, ready),
+            Ok(one) => examine_offer(shared, one, ready),
             Err(RecvTimeoutError::Timeout) if shared.is_ending.load(Ordering::Relaxed) => return,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
@@ -167,25 +167,25 @@ pub(super) fn choose(
     }
 }
 
-fn look_at(shared: &MirrorShared, offered: Offered, ready: &mpsc::Sender<ReadyRequest>) {
+fn examine_offer(shared: &MirrorShared, offered: Offered, ready: &mpsc::Sender<ReadyRequest>) {
     let Offered { number, arrived, at, api, head, via, session, body, held } = offered;
     let settings = &shared.settings;
-    let seen = choose::look(api, &body);
+    let seen = choose::read_fields(api, &body);
     let model = seen.as_ref().and_then(|seen| seen.model.as_deref()).unwrap_or_default();
     let key = match (settings.by, &session, &seen) {
         (By::Request, ..) => number,
-        (By::Conversation, Some(session), _) => choose::key_of(session.as_bytes()),
+        (By::Conversation, Some(session), _) => choose::hash_key(session.as_bytes()),
         (By::Conversation, None, Some(seen)) => seen.opening,
-        (By::Conversation, None, None) => choose::key_of(&body),
+        (By::Conversation, None, None) => choose::hash_key(&body),
     };
     if !settings.rules.allow_model(model) || !choose::is_chosen(settings.share, settings.seed, key)
     {
-        shared.halves.left(number);
+        shared.halves.candidate_skipped(number);
         return;
     }
-    add(&shared.tally.chosen);
+    increment(&shared.tally.chosen);
     let Some(seen) = seen else { return shared.drop_chosen(number, Dropped::Unreadable) };
-    let renamed = settings.model.as_ref().map(|name| choose::with_model(&body, &seen, name));
+    let renamed = settings.model.as_ref().map(|name| choose::replace_model(&body, &seen, name));
     let sent = match renamed {
         None => body.clone(),
         Some(Some(renamed)) => renamed.into(),
@@ -213,7 +213,7 @@ fn look_at(shared: &MirrorShared, offered: Offered, ready: &mpsc::Sender<ReadyRe
 }
 
 /// A thread that speaks with the candidate until all is over.
-pub(super) fn speak(
+pub(super) fn spawn_sender(
     shared: Arc<MirrorShared>,
     mut queue: mpsc::Receiver<ReadyRequest>,
 ) -> std::io::Result<JoinHandle<()>> {
@@ -222,7 +222,7 @@ pub(super) fn speak(
         let local = tokio::task::LocalSet::new();
         local.block_on(&runtime, async move {
             let candidate = Candidate::new(&shared.settings);
-            serve(&shared, &candidate, &mut queue).await;
+            send_queued(&shared, &candidate, &mut queue).await;
         });
         drop(local);
         // A name that is still being looked up is not waited for.
@@ -230,7 +230,7 @@ pub(super) fn speak(
     })
 }
 
-async fn serve(
+async fn send_queued(
     shared: &Arc<MirrorShared>,
     candidate: &Rc<Candidate>,
     queue: &mut mpsc::Receiver<ReadyRequest>,
@@ -243,12 +243,12 @@ async fn serve(
     while let Some(one) = queue.recv().await {
         let seat = tokio::select! {
             biased;
-            () = over(&mut wake) => None,
+            () = wait_until_over(&mut wake) => None,
             seat = Arc::clone(&seats).acquire_owned() => seat.ok(),
         };
-        let turn = pace.turn(now(), one.offered + caps.wait.into());
+        let turn = pace.next_turn(now(), one.offered + caps.wait.into());
         if let (Some(_), Some(turn)) = (&seat, turn) {
-            wait_for(turn, &mut wake).await;
+            wait_until(turn, &mut wake).await;
         }
         shared.tally.queued.fetch_sub(1, Ordering::Relaxed);
         // From before the look at the switch: what is switched off after it is heard of.
@@ -260,10 +260,10 @@ async fn serve(
                 Err(Dropped::SwitchedOff)
             }
             (Some(_), None) => Err(Dropped::Waited),
-            (Some(_), Some(turn)) => match shared.admit() {
+            (Some(_), Some(turn)) => match shared.breaker_ticket() {
                 None => Err(Dropped::Errors),
                 Some(ticket) => {
-                    pace.sent(turn);
+                    pace.note_sent(turn);
                     Ok(ticket)
                 }
             },
@@ -276,7 +276,7 @@ async fn serve(
             }
         };
         let under_way = MirroredRequest::new(Arc::clone(shared), one.number, ticket);
-        let task = mirror(under_way, Rc::clone(candidate), one, woken);
+        let task = mirror_request(under_way, Rc::clone(candidate), one, woken);
         tokio::task::spawn_local(async move {
             task.await;
             drop(seat);
@@ -301,31 +301,31 @@ impl RateCap {
 
     /// The turn of a request; none if that is later than it can wait. A request that is not sent
     /// leaves its turn to the next.
-    pub(super) fn turn(&self, present: Nanos, latest: Nanos) -> Option<Nanos> {
+    pub(super) fn next_turn(&self, present: Nanos, latest: Nanos) -> Option<Nanos> {
         Some(self.next.max(present)).filter(|turn| *turn <= latest)
     }
 
     /// One was sent in its turn.
-    pub(super) fn sent(&mut self, turn: Nanos) {
+    pub(super) fn note_sent(&mut self, turn: Nanos) {
         self.next = turn + self.every;
     }
 }
 
 /// Waits for an instant, or for the end.
-async fn wait_for(instant: Nanos, wake: &mut watch::Receiver<Wake>) {
+async fn wait_until(instant: Nanos, wake: &mut watch::Receiver<Wake>) {
     let present = now();
     if instant > present {
         let pause = Duration::from_nanos((instant - present).0);
         tokio::select! {
             biased;
-            () = over(wake) => {}
+            () = wait_until_over(wake) => {}
             () = tokio::time::sleep(pause) => {}
         }
     }
 }
 
 /// Waits until all is over.
-async fn over(wake: &mut watch::Receiver<Wake>) {
+async fn wait_until_over(wake: &mut watch::Receiver<Wake>) {
     while *wake.borrow_and_update() != Wake::Over {
         if wake.changed().await.is_err() {
             return;
@@ -344,18 +344,18 @@ struct MirroredRequest {
 
 impl MirroredRequest {
     fn new(shared: Arc<MirrorShared>, number: u64, ticket: u64) -> Self {
-        add(&shared.tally.sent);
-        add(&shared.tally.in_flight);
+        increment(&shared.tally.sent);
+        increment(&shared.tally.in_flight);
         Self { shared, number, ticket, is_over: false }
     }
 
-    fn end(mut self, answer: CandidateAnswer) {
+    fn finish(mut self, answer: CandidateAnswer) {
         self.is_over = true;
         let failed = answer.exchange.failure.is_some();
         let tally = &self.shared.tally;
-        add(if failed { &tally.failed } else { &tally.ok });
-        self.shared.note(self.ticket, failed);
-        self.shared.halves.candidate(answer);
+        increment(if failed { &tally.failed } else { &tally.ok });
+        self.shared.note_result(self.ticket, failed);
+        self.shared.halves.send_candidate(answer);
     }
 }
 
@@ -363,14 +363,14 @@ impl Drop for MirroredRequest {
     fn drop(&mut self) {
         self.shared.tally.in_flight.fetch_sub(1, Ordering::Relaxed);
         if !self.is_over {
-            add(&self.shared.tally.cut);
-            self.shared.forget(self.ticket);
-            self.shared.halves.left(self.number);
+            increment(&self.shared.tally.cut);
+            self.shared.cancel_ticket(self.ticket);
+            self.shared.halves.candidate_skipped(self.number);
         }
     }
 }
 
-async fn mirror(
+async fn mirror_request(
     under_way: MirroredRequest,
     candidate: Rc<Candidate>,
     one: ReadyRequest,
@@ -385,8 +385,8 @@ async fn mirror(
         biased;
         // Switched off, or over.
         _ = wake.changed() => {}
-        exchange = candidate.ask(given) => {
-            under_way.end(CandidateAnswer { number, arrived, api, model, max_tokens, exchange });
+        exchange = candidate.send(given) => {
+            under_way.finish(CandidateAnswer { number, arrived, api, model, max_tokens, exchange });
         }
     }
 }

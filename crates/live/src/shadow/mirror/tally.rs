@@ -76,7 +76,7 @@ pub struct MirrorTally {
     pub(super) open_until: AtomicU64,
 }
 
-pub(super) fn add(counter: &AtomicU64) {
+pub(super) fn increment(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -151,7 +151,7 @@ impl MirrorTally {
     pub(super) fn drop_one(&self, why: Dropped) {
         let place = Dropped::ALL.iter().position(|(one, _)| *one == why);
         if let Some(count) = place.and_then(|place| self.dropped.get(place)) {
-            add(count);
+            increment(count);
         }
     }
 }

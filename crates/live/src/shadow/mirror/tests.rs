@@ -6,13 +6,13 @@ use goodput_model::{Api, Nanos};
 use http::{HeaderMap, HeaderName};
 
 use super::breaker::{Breaker, StopAt};
-use super::choose::{is_chosen, key_of, look, with_model};
+use super::choose::{hash_key, is_chosen, read_fields, replace_model};
 use super::head::HeadRules;
 use super::run::RateCap;
 use super::*;
 
 fn opening(body: &str) -> u64 {
-    look(Api::Chat, body.as_bytes()).unwrap().opening
+    read_fields(Api::Chat, body.as_bytes()).unwrap().opening
 }
 
 #[test]
@@ -48,21 +48,21 @@ fn what_is_not_of_the_api_is_not_read() {
         r#"{"model":"m","messages":[7]}"#,
         r#"{"model":"a","model":"b","messages":[]}"#,
     ] {
-        assert!(look(Api::Chat, body.as_bytes()).is_none(), "{body}");
+        assert!(read_fields(Api::Chat, body.as_bytes()).is_none(), "{body}");
     }
-    assert!(look(Api::Chat, b"{\"model\":\"\xff\",\"messages\":[]}").is_none());
-    assert!(look(Api::Completions, br#"{"messages":[]}"#).is_none());
+    assert!(read_fields(Api::Chat, b"{\"model\":\"\xff\",\"messages\":[]}").is_none());
+    assert!(read_fields(Api::Completions, br#"{"messages":[]}"#).is_none());
     let deep = format!(r#"{{"messages":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-    assert!(look(Api::Chat, deep.as_bytes()).is_none());
-    let read = look(Api::Completions, br#"{"prompt":["a"],"max_tokens":9}"#).unwrap();
+    assert!(read_fields(Api::Chat, deep.as_bytes()).is_none());
+    let read = read_fields(Api::Completions, br#"{"prompt":["a"],"max_tokens":9}"#).unwrap();
     assert_eq!((read.model, read.place, read.max_tokens), (None, None, Some(9)));
 }
 
 #[test]
 fn another_model_is_all_that_changes() {
     let renamed = |body: &str, model: &str| {
-        let seen = look(Api::Chat, body.as_bytes()).unwrap();
-        String::from_utf8(with_model(body.as_bytes(), &seen, model).unwrap()).unwrap()
+        let seen = read_fields(Api::Chat, body.as_bytes()).unwrap();
+        String::from_utf8(replace_model(body.as_bytes(), &seen, model).unwrap()).unwrap()
     };
     let body = |model: &str| {
         format!(
@@ -90,7 +90,7 @@ fn the_choice_is_of_the_share_and_the_seed() {
     assert_ne!(list(7), list(8));
     // More of a larger share, and all of the smaller one.
     assert!((0..1000).all(|key| !is_chosen(0.1, 3, key) || is_chosen(0.2, 3, key)));
-    assert_ne!(key_of(b"a"), key_of(b"b"));
+    assert_ne!(hash_key(b"a"), hash_key(b"b"));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_candidate_gets_no_credential_of_a_client() {
     let mut own = HeadRules::default();
     own.add("Authorization", "Bearer its-own").unwrap();
     own.add("user-agent", "other").unwrap();
-    own.let_pass("X-Tenant").unwrap();
+    own.allow_header("X-Tenant").unwrap();
     let head = own.apply(&client());
     assert_eq!(names(&head), ["accept", "authorization", "content-type", "user-agent", "x-tenant"]);
     assert_eq!(
@@ -167,7 +167,7 @@ fn a_candidate_gets_no_credential_of_a_client() {
         "te",
         "a b",
     ] {
-        assert!(HeadRules::default().let_pass(name).is_err(), "{name}");
+        assert!(HeadRules::default().allow_header(name).is_err(), "{name}");
     }
     assert!(own.add("x", "a\r\nb: c").is_err());
     for name in ["Host", "content-length", "Connection", "transfer-encoding"] {
@@ -176,9 +176,9 @@ fn a_candidate_gets_no_credential_of_a_client() {
 
     let mut open = HeadRules::new(true);
     for name in ["cookie", "Cookie", "cookie2", "x-cookie"] {
-        assert!(open.let_pass(name).is_err(), "{name}");
+        assert!(open.allow_header(name).is_err(), "{name}");
     }
-    open.let_pass("x-session-id").unwrap();
+    open.allow_header("x-session-id").unwrap();
     open.add("Cookie", "its=own").unwrap();
     assert_eq!(open.apply(&client())["cookie"], "its=own");
     let head = HeadRules::new(true).apply(&client());
@@ -211,21 +211,21 @@ fn seconds(s: u64) -> Nanos {
 fn half_of_the_last_twenty_is_not_too_many_and_one_more_is() {
     let mut one = breaker();
     for turn in 0..20 {
-        assert!(!one.note(0, turn % 2 == 0, Nanos(1)));
+        assert!(!one.note_result(0, turn % 2 == 0, Nanos(1)));
     }
-    assert!(!one.note(0, false, Nanos(1)), "a failure went, a success came");
-    assert!(!one.note(0, true, Nanos(1)));
-    assert!(!one.note(0, true, Nanos(1)), "10 of 20");
-    assert!(one.note(0, true, Nanos(1)), "11 of 20");
+    assert!(!one.note_result(0, false, Nanos(1)), "a failure went, a success came");
+    assert!(!one.note_result(0, true, Nanos(1)));
+    assert!(!one.note_result(0, true, Nanos(1)), "10 of 20");
+    assert!(one.note_result(0, true, Nanos(1)), "11 of 20");
     assert_eq!(one.admit(Nanos(2)), None);
     let mut all = breaker();
     assert!(
-        (0..19).all(|_| !all.note(0, true, Nanos(1)) && all.admit(Nanos(1)).is_some()),
+        (0..19).all(|_| !all.note_result(0, true, Nanos(1)) && all.admit(Nanos(1)).is_some()),
         "too few to decide"
     );
-    assert!(all.note(0, true, Nanos(1)));
+    assert!(all.note_result(0, true, Nanos(1)));
     let mut never = Breaker::new(StopAt { share: 1.0, ..StopAt::default() });
-    assert!((0..100).all(|_| !never.note(0, true, Nanos(1))));
+    assert!((0..100).all(|_| !never.note_result(0, true, Nanos(1))));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn one_tries_again_and_the_pause_doubles() {
     let mut at = seconds(0);
     let early = one.admit(at).unwrap();
     (0..20).for_each(|_| {
-        one.note(7, true, at);
+        one.note_result(7, true, at);
     });
     for pause in [30, 60, 100, 100] {
         assert_eq!(one.open_until(), Some(at + seconds(pause)));
@@ -243,38 +243,42 @@ fn one_tries_again_and_the_pause_doubles() {
         let probe = one.admit(at).expect("the probe");
         assert_eq!(one.admit(at), None, "and no other");
         // Requests in flight before do not count as the trial.
-        assert!(!one.note(early, false, at) && !one.note(early, true, at));
-        one.forget(early, at);
+        assert!(!one.note_result(early, false, at) && !one.note_result(early, true, at));
+        one.cancel_ticket(early, at);
         assert_eq!(one.open_until(), Some(Nanos(u64::MAX)));
-        assert!(one.note(probe, true, at));
+        assert!(one.note_result(probe, true, at));
     }
     at += seconds(100);
     let given_up = one.admit(at).unwrap();
-    one.forget(given_up, at);
+    one.cancel_ticket(given_up, at);
     let probe = one.admit(at).expect("one that was given up says nothing");
-    assert!(!one.note(given_up, true, at));
-    assert!(!one.note(probe, false, at));
+    assert!(!one.note_result(given_up, true, at));
+    assert!(!one.note_result(probe, false, at));
     assert_eq!(one.open_until(), None);
     assert!(one.admit(at).is_some() && one.admit(at).is_some());
-    assert!((0..19).all(|_| !one.note(0, true, at)), "what was is forgotten");
-    assert!(one.note(0, true, at));
+    assert!((0..19).all(|_| !one.note_result(0, true, at)), "what was is forgotten");
+    assert!(one.note_result(0, true, at));
     assert_eq!(one.open_until(), Some(at + seconds(30)));
 }
 
 #[test]
 fn a_request_that_is_too_old_for_its_turn_does_not_take_it() {
     let mut pace = RateCap::new(Some(0.5));
-    assert_eq!(pace.turn(seconds(10), seconds(15)), Some(seconds(10)));
-    pace.sent(seconds(10));
-    assert_eq!(pace.turn(seconds(10), seconds(15)), Some(seconds(12)));
-    pace.sent(seconds(12));
-    pace.sent(seconds(14));
+    assert_eq!(pace.next_turn(seconds(10), seconds(15)), Some(seconds(10)));
+    pace.note_sent(seconds(10));
+    assert_eq!(pace.next_turn(seconds(10), seconds(15)), Some(seconds(12)));
+    pace.note_sent(seconds(12));
+    pace.note_sent(seconds(14));
     // The queue is full of old ones: each is let go at once, and the first that is not has the turn.
-    assert_eq!(pace.turn(seconds(14), seconds(15)), None);
-    assert_eq!(pace.turn(seconds(14), seconds(16)), Some(seconds(16)));
-    assert_eq!(pace.turn(seconds(14), seconds(19)), Some(seconds(16)), "not taken");
-    assert_eq!(pace.turn(seconds(60), seconds(61)), Some(seconds(60)), "no burst after a rest");
+    assert_eq!(pace.next_turn(seconds(14), seconds(15)), None);
+    assert_eq!(pace.next_turn(seconds(14), seconds(16)), Some(seconds(16)));
+    assert_eq!(pace.next_turn(seconds(14), seconds(19)), Some(seconds(16)), "not taken");
+    assert_eq!(
+        pace.next_turn(seconds(60), seconds(61)),
+        Some(seconds(60)),
+        "no burst after a rest"
+    );
     let free = RateCap::new(None);
-    assert_eq!(free.turn(seconds(3), seconds(3)), Some(seconds(3)));
-    assert_eq!(free.turn(seconds(3), seconds(2)), None);
+    assert_eq!(free.next_turn(seconds(3), seconds(3)), Some(seconds(3)));
+    assert_eq!(free.next_turn(seconds(3), seconds(2)), None);
 }

@@ -104,17 +104,17 @@ fn a_report_is_the_page_that_was_printed() {
     let path = place.path().join("out");
     let mut keeper = create(&path).unwrap();
     (0..480).for_each(|second| keeper.append(pair(second)));
-    assert_eq!(keeper.error(), None);
+    assert_eq!(keeper.last_error(), None);
     // Of memory, and then of the logs.
     let printed = keeper.finish(facts(CompareState::Interrupted), &shadow(480));
     let page = whole_page(&printed);
     assert!(page.contains("candidate is slower: ") && page.contains(" +10.0 % ("), "{page}");
-    let read = read(&path).unwrap().unwrap();
+    let read = read_shadow(&path).unwrap().unwrap();
     assert!(read.findings == printed.findings && read.runs == printed.runs);
     assert!(read.findings.iter().any(|finding| finding.metric == "itl_p50"));
     assert_eq!(whole_page(&read), page);
     assert_eq!(std::fs::read_to_string(path.join("report.txt")).unwrap(), page);
-    assert!(super::read(place.path()).is_none());
+    assert!(read_shadow(place.path()).is_none());
 }
 
 #[test]
@@ -125,21 +125,21 @@ fn a_shadow_that_was_killed_reports_what_is_there() {
     (0..300).for_each(|second| keeper.append(pair(second)));
     keeper.flush();
     // Before anything was summed up.
-    let early = read(&path).unwrap().unwrap();
+    let early = read_shadow(&path).unwrap().unwrap();
     assert_eq!(early.comparison.state, CompareState::Unfinished);
     assert_eq!((early.comparison.blocks, early.shadow.as_ref().unwrap().pairs), (5, 300));
     assert_eq!(early.shadow.unwrap().facts.share, 0.05);
     // With figures of an earlier moment next to the logs.
     let mut ledger = Ledger::new(plan().pairs);
     (0..120).for_each(|second| ledger.add(&pair(second)));
-    let so_far = ledger.comparison(facts(CompareState::Unfinished), &shadow(120), plan().sides);
-    keeper.keep_so_far(&so_far);
+    let so_far = ledger.compare(facts(CompareState::Unfinished), &shadow(120), plan().sides);
+    keeper.write_so_far(&so_far);
     (300..420).for_each(|second| keeper.append(pair(second)));
     keeper.flush();
     drop(keeper);
     let bytes = std::fs::read(path.join("candidate.log")).unwrap();
     std::fs::write(path.join("candidate.log"), &bytes[..bytes.len() - 5]).unwrap();
-    let late = read(&path).unwrap().unwrap();
+    let late = read_shadow(&path).unwrap().unwrap();
     let found = late.shadow.as_ref().unwrap();
     assert_eq!((found.pairs, found.facts.passed), (419, 2_400));
     let page = whole_page(&late);
@@ -156,7 +156,8 @@ fn a_disk_that_is_full_is_said_once() {
         let (action, path) = ("write", place.path().to_owned());
         Err(FolderError::Io { action, path, error: std::io::ErrorKind::StorageFull.into() })
     };
-    let news = [Ok(()), full(), full(), Ok(()), Ok(()), full()].map(|written| keeper.news(written));
+    let news = [Ok(()), full(), full(), Ok(()), Ok(()), full()]
+        .map(|written| keeper.write_warning(written));
     let is_said = news.each_ref().map(Option::is_some);
     assert_eq!(is_said, [false, true, false, true, false, true], "{news:?}");
     assert!(news[1].as_ref().unwrap().starts_with("warning: "));

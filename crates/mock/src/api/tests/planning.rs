@@ -1,10 +1,10 @@
 //! Lengths, ends and channels of answers.
 
-use super::super::tokenizer::{END_OF_TURN, encode};
+use super::super::tokenizer::{END_OF_TURN, encode_text};
 use super::*;
 
 fn planned(more: &Value, natural: Option<u32>) -> (u32, Finish) {
-    let plan = plan(&chat(more), 0, natural, &AnswerBehavior::default());
+    let plan = plan_answer(&chat(more), 0, natural, &AnswerBehavior::default());
     (plan.tokens, plan.finish)
 }
 
@@ -33,25 +33,25 @@ fn answers_end_by_themselves_or_at_their_limit() {
 fn a_stop_string_cuts_the_text_but_not_the_count() {
     let free = chat(&json!({"max_tokens": 40, "seed": 3}));
     let behavior = AnswerBehavior::default();
-    let words = plan(&free, 0, None, &behavior);
-    let text = |plan: &AnswerPlan| plan.content(0, plan.tokens, 0).collect::<String>();
+    let words = plan_answer(&free, 0, None, &behavior);
+    let text = |plan: &AnswerPlan| plan.content_texts(0, plan.tokens, 0).collect::<String>();
     let whole = text(&words);
     // From the middle of the sixth word to the middle of the seventh.
-    let before: String = (0..5).map(|index| words.piece(index)).collect();
-    let seam = before.len() + words.piece(5).len();
+    let before: String = (0..5).map(|index| words.token_text(index)).collect();
+    let seam = before.len() + words.token_text(5).len();
     let stop = &whole[seam - 1..seam + 2];
     let end = whole.find(stop).unwrap();
     let ask = chat(&json!({"max_tokens": 40, "seed": 3, "stop": ["\u{1}", stop]}));
-    let cut = plan(&ask, 0, None, &behavior);
+    let cut = plan_answer(&ask, 0, None, &behavior);
     assert_eq!((cut.finish, cut.stopped_by.as_deref()), (Finish::Stop, Some(stop)));
     assert_eq!(text(&cut), &whole[..end]);
     assert!(cut.tokens <= 7);
     // Not before the least count of tokens.
-    let first = words.piece(0);
+    let first = words.token_text(0);
     let ask = chat(&json!({"max_tokens": 40, "seed": 3, "stop": first, "min_tokens": 1}));
-    assert_ne!(plan(&ask, 0, None, &behavior).tokens, 1);
+    assert_ne!(plan_answer(&ask, 0, None, &behavior).tokens, 1);
     let ask = chat(&json!({"max_tokens": 40, "seed": 3, "stop": first}));
-    let cut = plan(&ask, 0, None, &behavior);
+    let cut = plan_answer(&ask, 0, None, &behavior);
     assert_eq!((cut.tokens, cut.cut), (1, Some(0)));
 }
 
@@ -60,7 +60,8 @@ fn reasoning_is_a_share_that_the_request_can_switch_off() {
     let behavior = AnswerBehavior { reasoning: 0.4, ..AnswerBehavior::default() };
     let of = |more: &Value, share: f64| {
         let behavior = AnswerBehavior { reasoning: share, ..behavior };
-        plan(&chat(&with(json!({"max_tokens": 10}), more)), 0, None, &behavior).reasoning_tokens
+        plan_answer(&chat(&with(json!({"max_tokens": 10}), more)), 0, None, &behavior)
+            .reasoning_tokens
     };
     assert_eq!(of(&json!({}), 0.4), 4);
     assert_eq!((of(&json!({}), 0.99), of(&json!({}), 1.0), of(&json!({}), f64::NAN)), (9, 10, 0));
@@ -73,7 +74,7 @@ fn reasoning_is_a_share_that_the_request_can_switch_off() {
     }
     assert_eq!(of(&json!({"chat_template_kwargs": {"enable_thinking": true}}), 0.4), 4);
     assert_eq!(
-        plan(&completion(&json!({"max_tokens": 10})), 0, None, &behavior).reasoning_tokens,
+        plan_answer(&completion(&json!({"max_tokens": 10})), 0, None, &behavior).reasoning_tokens,
         0
     );
 }
@@ -84,7 +85,7 @@ fn tools_are_called_as_asked() {
     let called = |more: &Value, share: f64, seed: u32| {
         let more = with(json!({"tools": tools, "seed": seed}), more);
         let behavior = AnswerBehavior { tool_calls: share, ..AnswerBehavior::default() };
-        plan(&chat(&more), 0, None, &behavior).tool
+        plan_answer(&chat(&more), 0, None, &behavior).tool
     };
     assert_eq!(called(&json!({}), 0.0, 1), None);
     assert_eq!(called(&json!({"tool_choice": "none"}), 1.0, 1), None);
@@ -128,9 +129,9 @@ fn the_next_turn_begins_with_this_one_token_by_token() {
         for turn in 0..3 {
             let body = json!({"messages": messages, "tools": tools, "tool_choice": tool_choice, "max_tokens": 15});
             let ask = read(AnswerKind::Chat, &body).unwrap();
-            let plan = plan(&ask, 0, None, &behavior);
+            let plan = plan_answer(&ask, 0, None, &behavior);
             let mut past = ask.prompts[0].to_vec();
-            past.extend((0..plan.tokens).map(|index| plan.token(index)));
+            past.extend((0..plan.tokens).map(|index| plan.token_id(index)));
             past.push(END_OF_TURN);
             let answer = heard_whole(&ask, None, &behavior).1["choices"][0]["message"].clone();
             let list = messages.as_array_mut().unwrap();
@@ -147,13 +148,13 @@ fn the_next_turn_begins_with_this_one_token_by_token() {
 #[test]
 fn a_completion_continues_its_prompt_token_by_token() {
     let ask = completion(&json!({"max_tokens": 12, "echo": true}));
-    let plan = plan(&ask, 0, None, &AnswerBehavior::default());
+    let plan = plan_answer(&ask, 0, None, &AnswerBehavior::default());
     let text = heard_whole(&ask, None, &AnswerBehavior::default()).0.remove(0).text;
     let next = read(AnswerKind::Completion, &json!({"prompt": text})).unwrap();
     let mut past = ask.prompts[0].to_vec();
-    past.extend((0..12).map(|index| plan.token(index)));
+    past.extend((0..12).map(|index| plan.token_id(index)));
     assert_eq!(next.prompts[0][..], past[..]);
     let mut ids = Vec::new();
-    encode(&text, &mut ids);
+    encode_text(&text, &mut ids);
     assert_eq!(ids.len(), 2 + 12);
 }

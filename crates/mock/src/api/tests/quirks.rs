@@ -205,15 +205,15 @@ fn an_error_from_outside_is_the_last_event() {
     let mut writer = StreamWriter::new(&HEAD, &ask, plans(&ask, None, &behavior), &behavior);
     let mut out = Vec::new();
     assert!(!writer.is_over());
-    writer.error(&ApiRefusal::overloaded("gone", None), &mut out);
+    writer.write_error(&ApiRefusal::overloaded("gone", None), &mut out);
     assert!(writer.is_over());
-    writer.role(0, &mut out);
-    writer.tokens(0, 0, 1, &mut out);
-    writer.finish(0, &mut out);
-    writer.usage(&mut out);
-    writer.done(&mut out);
+    writer.write_role(0, &mut out);
+    writer.write_tokens(0, 0, 1, &mut out);
+    writer.write_finish(0, &mut out);
+    writer.write_usage(&mut out);
+    writer.write_done(&mut out);
     // Choices that do not exist are ignored.
-    writer.tokens(9, 0, 1, &mut out);
+    writer.write_tokens(9, 0, 1, &mut out);
     let expected = r#"data: {"error":{"message":"gone","type":"overloaded_error","param":null,"code":"overloaded"}}"#;
     assert_eq!(String::from_utf8(out).unwrap(), format!("{expected}\n\n"));
 }

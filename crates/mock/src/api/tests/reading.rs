@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::tokenizer::{self, decode, media};
+use super::super::tokenizer::{self, decode_tokens, media_token};
 use super::*;
 
 fn refused(kind: AnswerKind, body: &Value) -> ApiRefusal {
@@ -32,7 +32,7 @@ fn every_field_has_its_effect() {
     assert_eq!((ask.stop.len(), ask.seed), (2, Some(-5)));
     assert!(ask.ignore_eos && ask.stream && ask.include_usage && ask.continuous_usage);
     assert!(ask.return_token_ids && ask.thinking && !ask.is_greedy);
-    assert_eq!(decode(&ask.prompts[0]), "<|bos|><|user|>hello<|end|><|assistant|>");
+    assert_eq!(decode_tokens(&ask.prompts[0]), "<|bos|><|user|>hello<|end|><|assistant|>");
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn models_and_lengths_are_refused_with_what_would_do() {
     for number in ["4096", "5", "4092"] {
         assert!(refusal.message.contains(number), "{}", refusal.message);
     }
-    assert_eq!(chat(&json!({"max_tokens": 4091})).room(0), 4091);
+    assert_eq!(chat(&json!({"max_tokens": 4091})).tokens_left_for(0), 4091);
     let refusal = refused(AnswerKind::Completion, &json!({"prompt": "a ".repeat(5000)}));
     assert_eq!(
         (refusal.code, refusal.param.as_deref()),
@@ -199,7 +199,7 @@ fn content_may_be_parts() {
     );
     let prompt = &ask.prompts[0];
     assert_eq!(prompt.len(), 2 + 1 + 300 + 1 + 2 + 1);
-    let (a, b) = (media("data:A"), media("B"));
+    let (a, b) = (media_token("data:A"), media_token("B"));
     assert!(prompt[3..103].iter().all(|id| *id == a) && prompt[103..203].iter().all(|id| *id == b));
     assert_eq!((prompt[203], prompt[302]), (a, a));
     // A short body cannot ask for more images than the context holds.
@@ -249,14 +249,14 @@ fn prompts_come_in_four_forms() {
 fn embeddings_are_read_and_written() {
     let ask =
         read(AnswerKind::Embedding, &json!({"input": ["a", "b c"], "dimensions": 3})).unwrap();
-    let body: Value = serde_json::from_slice(&embeddings(&HEAD, &ask)).unwrap();
+    let body: Value = serde_json::from_slice(&embeddings_response(&HEAD, &ask)).unwrap();
     assert_eq!(body["usage"], json!({"prompt_tokens": 5, "total_tokens": 5}));
     assert_eq!((&body["object"], &body["model"]), (&json!("list"), &json!("mock")));
     let floats: Vec<f64> = serde_json::from_value(body["data"][1]["embedding"].clone()).unwrap();
     assert_eq!((body["data"][1]["index"].clone(), floats.len()), (json!(1), 3));
     let ask =
         read(AnswerKind::Embedding, &json!({"input": "b c", "encoding_format": "base64"})).unwrap();
-    let body: Value = serde_json::from_slice(&embeddings(&HEAD, &ask)).unwrap();
+    let body: Value = serde_json::from_slice(&embeddings_response(&HEAD, &ask)).unwrap();
     // 64 numbers of 4 bytes.
     assert_eq!(body["data"][0]["embedding"].as_str().unwrap().len(), (256usize).div_ceil(3) * 4);
     for (name, value) in
@@ -271,7 +271,8 @@ fn embeddings_are_read_and_written() {
 #[test]
 fn texts_are_tokenized_and_back() {
     let body = |body: Value| -> Value {
-        serde_json::from_slice(&tokenize(body.to_string().as_bytes(), &RULES).unwrap()).unwrap()
+        serde_json::from_slice(&tokenize_response(body.to_string().as_bytes(), &RULES).unwrap())
+            .unwrap()
     };
     let answer = body(json!({"prompt": "The load", "return_token_strs": true}));
     assert_eq!((&answer["count"], &answer["max_model_len"]), (&json!(3), &json!(4096)));
@@ -279,7 +280,8 @@ fn texts_are_tokenized_and_back() {
     let bare = body(json!({"prompt": "The load", "add_special_tokens": false}));
     assert_eq!((&bare["count"], &bare["token_strs"]), (&json!(2), &Value::Null));
     let back =
-        detokenize(json!({"tokens": bare["tokens"]}).to_string().as_bytes(), &RULES).unwrap();
+        detokenize_response(json!({"tokens": bare["tokens"]}).to_string().as_bytes(), &RULES)
+            .unwrap();
     assert_eq!(back, br#"{"prompt":"The load"}"#);
     let messages = json!([{"role": "user", "content": "hello"}]);
     let ids: Vec<u32> =
@@ -287,17 +289,17 @@ fn texts_are_tokenized_and_back() {
     assert_eq!(ids[..], chat(&json!({})).prompts[0][..]);
     assert_eq!(body(json!({"messages": messages, "add_generation_prompt": false}))["count"], 4);
     for bad in [json!({}), json!({"prompt": 5}), json!({"model": "x", "prompt": "a"})] {
-        assert!(tokenize(bad.to_string().as_bytes(), &RULES).is_err());
+        assert!(tokenize_response(bad.to_string().as_bytes(), &RULES).is_err());
     }
     for bad in [json!({}), json!({"tokens": "a"}), json!({"tokens": [1u64 << 31]})] {
-        assert!(detokenize(bad.to_string().as_bytes(), &RULES).is_err());
+        assert!(detokenize_response(bad.to_string().as_bytes(), &RULES).is_err());
     }
-    assert_eq!(detokenize(br#"{"tokens":[]}"#, &RULES).unwrap(), br#"{"prompt":""}"#);
+    assert_eq!(detokenize_response(br#"{"tokens":[]}"#, &RULES).unwrap(), br#"{"prompt":""}"#);
 }
 
 #[test]
 fn lists_of_models_and_versions_are_json() {
-    let body: Value = serde_json::from_slice(&models(&HEAD, &RULES)).unwrap();
+    let body: Value = serde_json::from_slice(&models_response(&HEAD, &RULES)).unwrap();
     assert_eq!(
         body,
         json!({"object": "list", "data": [{
@@ -307,13 +309,13 @@ fn lists_of_models_and_versions_are_json() {
     );
     let loras = ["lora \"1\"".to_owned()];
     let rules = RequestRules { loras: &loras, ..RULES };
-    let body: Value = serde_json::from_slice(&models(&HEAD, &rules)).unwrap();
+    let body: Value = serde_json::from_slice(&models_response(&HEAD, &rules)).unwrap();
     assert_eq!(body["data"][1]["id"], "lora \"1\"");
     assert_eq!(body["data"][1]["parent"], "mock");
     let adapted = json!({"model": "lora \"1\"", "prompt": "hi"}).to_string();
     assert!(CheckedRequest::read(AnswerKind::Completion, adapted.as_bytes(), &rules).is_ok());
     assert!(CheckedRequest::read(AnswerKind::Completion, adapted.as_bytes(), &RULES).is_err());
-    let body: Value = serde_json::from_slice(&version()).unwrap();
+    let body: Value = serde_json::from_slice(&version_response()).unwrap();
     assert_eq!(body, json!({"version": "0.1.0"}));
 }
 
@@ -324,7 +326,9 @@ fn survives(body: &[u8]) -> Result<(), TestCaseError> {
         match CheckedRequest::read(kind, body, &RULES) {
             Err(refusal) => refusals.push(refusal),
             Ok(ask) if kind == AnswerKind::Embedding => {
-                prop_assert!(serde_json::from_slice::<Value>(&embeddings(&HEAD, &ask)).is_ok());
+                prop_assert!(
+                    serde_json::from_slice::<Value>(&embeddings_response(&HEAD, &ask)).is_ok()
+                );
             }
             Ok(ask) if ask.choices() <= 4 => {
                 heard_whole(&ask, Some(30), &AnswerBehavior::default());
@@ -333,8 +337,8 @@ fn survives(body: &[u8]) -> Result<(), TestCaseError> {
             Ok(_) => {}
         }
     }
-    refusals.extend(tokenize(body, &RULES).err());
-    refusals.extend(detokenize(body, &RULES).err());
+    refusals.extend(tokenize_response(body, &RULES).err());
+    refusals.extend(detokenize_response(body, &RULES).err());
     for refusal in refusals {
         prop_assert!(refusal.status.is_client_error());
         let body: Value = serde_json::from_slice(&refusal.body()).unwrap();

@@ -21,7 +21,8 @@ fn a_chat_is_written_like_this() {
     ];
     let words = plans(&chat(&more), Some(2), &AnswerBehavior::default());
     let mut expected: String = rest.map(|rest| format!("{start}{rest}\n\n")).concat();
-    expected = expected.replace("FIRST", words[0].piece(0)).replace("SECOND", words[0].piece(1));
+    expected =
+        expected.replace("FIRST", words[0].token_text(0)).replace("SECOND", words[0].token_text(1));
     assert_eq!(out, expected + "data: [DONE]\n\n");
 }
 
@@ -30,7 +31,11 @@ fn a_completion_is_written_like_this() {
     let ask = completion(&json!({"max_tokens": 3, "stream": true}));
     let out = stream(&ask, None, &AnswerBehavior::default(), 2);
     let plan = &plans(&ask, None, &AnswerBehavior::default())[0];
-    let text = [plan.piece(0).to_owned() + plan.piece(1), plan.piece(2).to_owned(), String::new()];
+    let text = [
+        plan.token_text(0).to_owned() + plan.token_text(1),
+        plan.token_text(2).to_owned(),
+        String::new(),
+    ];
     let mut expected = String::new();
     for (text, finish) in text.iter().zip(["null", "null", "\"length\""]) {
         let print =
@@ -55,7 +60,7 @@ fn a_model_s_name_is_escaped() {
         &AnswerBehavior::default(),
     );
     let mut out = Vec::new();
-    writer.tokens(0, 0, 1, &mut out);
+    writer.write_tokens(0, 0, 1, &mut out);
     assert_eq!(events(std::str::from_utf8(&out).unwrap())[0]["model"], head.model);
 }
 
@@ -83,7 +88,7 @@ fn tool_calls_begin_with_a_name_and_end_as_json() {
     let (heard, _) = heard_whole(&ask, None, &behavior);
     let arguments: Value = serde_json::from_str(&heard[0].arguments).unwrap();
     let plan = &plans(&ask, None, &behavior)[0];
-    let words: String = (2..5).map(|index| plan.piece(index)).collect();
+    let words: String = (2..5).map(|index| plan.token_text(index)).collect();
     assert_eq!(arguments, json!({"query": words}));
     assert_eq!(heard[0].finish.as_deref(), Some("tool_calls"));
 }

@@ -7,7 +7,7 @@ use goodput_model::{GpuSample, Scrape, ServerReading, Signal, SignalValue};
 use serde_json::Value;
 
 use super::super::observed::LatestReadings;
-use super::super::page::render;
+use super::super::page::render_page;
 use super::*;
 
 /// Takes a page apart as the format has it; samples by name and sorted labels.
@@ -114,7 +114,7 @@ fn tally() -> MetricsTally {
 fn look(facts: RunLabels, tally: MetricsTally) -> RunSnapshot {
     let seen =
         Snapshot { started: 12, ok: 3, failed: 4, tokens: 99, lost: 2, ..Snapshot::default() };
-    let offered = offered(&facts.load.mode, ms(5_000));
+    let offered = planned_load(&facts.load.mode, ms(5_000));
     RunSnapshot {
         facts,
         seen,
@@ -151,7 +151,7 @@ fn what_the_server_and_its_gpus_said_last_is_published_again() {
     readings.observe(&seen(&many, &[]));
     let page = |readings: &LatestReadings| {
         let look = RunSnapshot { readings: readings.clone(), ..look(facts(), tally()) };
-        let text = render(&[look], MetricsFormat::OpenMetrics);
+        let text = render_page(&[look], MetricsFormat::OpenMetrics);
         check(&text, MetricsFormat::OpenMetrics)
     };
     let samples = page(&readings);
@@ -180,9 +180,9 @@ fn records_show_on_the_page_as_they_were() {
     let odd = "say \"hi\" \\ a\nb";
     let other = RunLabels { target: odd.to_owned(), stream: false, ..facts() };
     let looks = [look(facts(), tally()), look(other, MetricsTally::new(false))];
-    let text = check(&render(&looks, MetricsFormat::Text), MetricsFormat::Text);
+    let text = check(&render_page(&looks, MetricsFormat::Text), MetricsFormat::Text);
     assert_eq!(
-        check(&render(&looks, MetricsFormat::OpenMetrics), MetricsFormat::OpenMetrics),
+        check(&render_page(&looks, MetricsFormat::OpenMetrics), MetricsFormat::OpenMetrics),
         text
     );
 
@@ -237,7 +237,7 @@ fn records_show_on_the_page_as_they_were() {
 #[test]
 fn a_page_without_runs_and_runs_without_rates_are_pages() {
     for format in [MetricsFormat::Text, MetricsFormat::OpenMetrics] {
-        let empty = check(&render(&[], format), format);
+        let empty = check(&render_page(&[], format), format);
         assert_eq!(empty.into_values().collect::<Vec<_>>(), [1.0]);
     }
     let think_time = Duration::ZERO;
@@ -245,7 +245,7 @@ fn a_page_without_runs_and_runs_without_rates_are_pages() {
     let facts = RunLabels { load: Load { mode: closed, ..load() }, ..facts() };
     let mut look = look(facts, MetricsTally::new(true));
     let users = |look: &RunSnapshot| {
-        let page = render(std::slice::from_ref(look), MetricsFormat::Text);
+        let page = render_page(std::slice::from_ref(look), MetricsFormat::Text);
         assert!(!page.contains("goodput_offered_requests_per_second"));
         check(&page, MetricsFormat::Text)[r#"goodput_users{run="run",target="http://h:1"}"#]
     };
@@ -290,7 +290,7 @@ fn dashboard_and_documents_name_the_series_that_there_are() {
     let users = RunLabels { load: Load { mode: closed, ..load() }, ..facts() };
     let full = RunSnapshot { readings: all_readings(), ..look(facts(), tally()) };
     let looks = [full, look(RunLabels { run: "b".to_owned(), ..users }, tally())];
-    let page = render(&looks, MetricsFormat::Text);
+    let page = render_page(&looks, MetricsFormat::Text);
     // A family of buckets has no sample of its own name.
     let is_sample = |line: &&str| !line.starts_with('#');
     let samples: BTreeSet<String> = page.lines().filter(is_sample).flat_map(names).collect();

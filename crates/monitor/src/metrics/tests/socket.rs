@@ -64,7 +64,7 @@ fn serve(patience: Nanos) -> SocketAddr {
 fn serve_pages(patience: Nanos, page: fn(MetricsFormat) -> String) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    server::start(page, patience, listener).unwrap();
+    server::start_server(page, patience, listener).unwrap();
     address
 }
 

@@ -33,7 +33,7 @@ pub(super) enum GpuField {
 
 impl GpuField {
     /// Whether parts of one board only repeat what the whole board does.
-    pub(super) fn is_of_board(self) -> bool {
+    pub(super) fn is_board_wide(self) -> bool {
         matches!(self, Self::Power | Self::PowerLimit | Self::Energy)
     }
 }
@@ -92,7 +92,7 @@ const AMD: [(&str, GpuField, f64); 10] = [
 ];
 
 /// What a series tells, in our units; none if it tells nothing of use.
-pub(super) fn field(series: &ParsedSeries<'_>) -> Option<(GpuField, f64)> {
+pub(super) fn gpu_field(series: &ParsedSeries<'_>) -> Option<(GpuField, f64)> {
     let name = series.name.as_ref();
     let value = series.value;
     if !value.is_finite() || value < 0.0 {
@@ -108,17 +108,17 @@ pub(super) fn field(series: &ParsedSeries<'_>) -> Option<(GpuField, f64)> {
     find(&TRITON, name).or_else(|| {
         let name = name.strip_prefix("amd_").unwrap_or(name);
         let (field, value) = match name {
-            "gpu_clock" => (clock(series.label("clock_type"))?, value),
+            "gpu_clock" => (clock_field(series.label("clock_type"))?, value),
             name => find(&AMD, name)
-                .or_else(|| Some((violation(name)?, value)).filter(|_| value < BLANK))?,
+                .or_else(|| Some((throttle_field(name)?, value)).filter(|_| value < BLANK))?,
         };
         // Parts of a chip other than the first have no meter of their own, and say zero.
-        let is_metered = value > 0.0 || !field.is_of_board();
+        let is_metered = value > 0.0 || !field.is_board_wide();
         (is_metered && !series.label("gpu_id").is_empty()).then_some((field, value))
     })
 }
 
-fn clock(kind: &str) -> Option<GpuField> {
+fn clock_field(kind: &str) -> Option<GpuField> {
     match kind.trim_start_matches("GPU_CLOCK_TYPE_").to_ascii_lowercase().as_str() {
         "system" => Some(GpuField::SmClock),
         "memory" => Some(GpuField::MemoryClock),
@@ -127,7 +127,7 @@ fn clock(kind: &str) -> Option<GpuField> {
 }
 
 /// What holds an AMD GPU back.
-fn violation(name: &str) -> Option<GpuField> {
+fn throttle_field(name: &str) -> Option<GpuField> {
     let cause = name.strip_prefix("gpu_violation_")?;
     if cause == "current_accumulated_counter" {
         return Some(GpuField::HeldBackTime);
@@ -148,7 +148,7 @@ fn violation(name: &str) -> Option<GpuField> {
 }
 
 /// The bits of NVIDIA's driver in words. Being idle does not count as a reason.
-pub(super) fn reasons(bits: u64) -> Vec<&'static str> {
+pub(super) fn throttle_reasons(bits: u64) -> Vec<&'static str> {
     let words = [
         (0x4, "power"),
         (0x80, "power_brake"),

@@ -75,7 +75,7 @@ fn dcgm_is_understood() {
 
 #[test]
 fn reasons_are_words() {
-    let words = |bits| names::reasons(bits).join(" ");
+    let words = |bits| names::throttle_reasons(bits).join(" ");
     assert_eq!((words(0), words(1)), (String::new(), String::new()));
     assert_eq!(words(0x4 | 0x8 | 0x20 | 0x40), "power thermal hw_slowdown");
     assert_eq!(

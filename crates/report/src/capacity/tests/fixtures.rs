@@ -2,7 +2,7 @@
 
 use goodput_campaign::capacity::{
     Basis, Capacity, Expected, FanOut, LevelRisk, MeasuredLevel, Origin, PlanNote, PlanNoteKind,
-    Question, Simulation, Traffic, expected, over_traffic, plan,
+    Question, Simulation, Traffic, expect_at, plan_capacity, plan_for_traffic,
 };
 use goodput_campaign::sweep::{Bounded, Figures, PointSpread};
 use goodput_model::Verdict;
@@ -70,7 +70,7 @@ pub(crate) fn full() -> Capacity {
         price_per_gpu_hour: Some(2.5),
         replicas: Some(4),
     };
-    let mut capacity = plan(basis.clone(), question).unwrap();
+    let mut capacity = plan_capacity(basis.clone(), question).unwrap();
     let risk = |rps: f64, missed: u64| LevelRisk {
         rps,
         stretches: 40,
@@ -85,9 +85,9 @@ pub(crate) fn full() -> Capacity {
     simulation.levels =
         vec![risk(18.0, 0), risk(20.0, 1), risk(21.0, 9), risk(22.5, 31), risk(25.0, 40)];
     let traffic = Traffic::diurnal(100.0, 20.0, 14.0).unwrap();
-    capacity.traffic = Some(over_traffic(&basis, &question, &traffic, 4, simulation));
-    let here: Expected = expected(&basis.levels, 20.0, "confirmed");
-    capacity.fan_out = Some(FanOut::of_expected(10, &here));
+    capacity.traffic = Some(plan_for_traffic(&basis, &question, &traffic, 4, simulation));
+    let here: Expected = expect_at(&basis.levels, 20.0, "confirmed");
+    capacity.fan_out = Some(FanOut::from_expected(10, &here));
     capacity.notes.push(PlanNote::new(PlanNoteKind::Doubt, "two points of the sweep are suspect"));
     capacity
 }

@@ -3,10 +3,10 @@
 use goodput_campaign::compare::{ComparedRun, Comparison, Finding, MetricScale};
 use goodput_model::Verdict;
 
-use super::forest::margin;
-use crate::compare::words::{FigureWords, label, labels, level, several};
+use super::forest::margin_percent;
+use crate::compare::words::{FigureWords, count_text, level_text, side_label, side_labels};
 use goodput_document::markup::Html;
-use goodput_document::render::pieces::figure;
+use goodput_document::render::pieces::write_chart;
 use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape};
 
 /// Names of charts, which are ids in the page: as many as are drawn at most.
@@ -29,25 +29,25 @@ pub(super) struct FigureCharts {
 }
 
 /// All of them, for a page.
-pub(crate) fn write(html: &mut Html, comparison: &Comparison) {
-    let all = charts(comparison);
+pub(crate) fn write_block_charts(html: &mut Html, comparison: &Comparison) {
+    let all = figure_charts(comparison);
     for one in &all {
         html.element("div", &[("class", "pair")], |html| {
-            html.leaf("h4", &[], &one.title);
+            html.text_element("h4", &[], &one.title);
             for chart in &one.charts {
-                figure(html, chart);
+                write_chart(html, chart);
             }
         });
     }
-    let left = figures(comparison).len().saturating_sub(SIDES.len());
+    let left = tested_figures(comparison).len().saturating_sub(SIDES.len());
     if left > 0 {
         let more = format!("{left} more figures are not drawn; the table of runs has them.");
-        html.leaf("p", &[], &more);
+        html.text_element("p", &[], &more);
     }
 }
 
 /// Name and level of each tested figure.
-fn figures(comparison: &Comparison) -> Vec<(&str, u32)> {
+fn tested_figures(comparison: &Comparison) -> Vec<(&str, u32)> {
     let mut all: Vec<(&str, u32)> = Vec::new();
     for one in comparison.findings.iter().filter(|one| one.is_tested) {
         let key = (one.metric.as_str(), one.level);
@@ -59,19 +59,19 @@ fn figures(comparison: &Comparison) -> Vec<(&str, u32)> {
 }
 
 /// Charts of the tested figures, as far as runs have them.
-pub(super) fn charts(comparison: &Comparison) -> Vec<FigureCharts> {
+pub(super) fn figure_charts(comparison: &Comparison) -> Vec<FigureCharts> {
     let names = SIDES.iter().zip(CHANGES);
     let one =
         |((metric, place), (sides, changes)): ((&str, u32), (&&'static str, &'static str))| {
             let known = FigureWords::new(metric);
             let figure =
-                FigureByBlock { comparison, metric, place, known, names: labels(comparison) };
-            let all = [figure.sides(sides), figure.changes(changes)];
+                FigureByBlock { comparison, metric, place, known, names: side_labels(comparison) };
+            let all = [figure.sides_chart(sides), figure.changes_chart(changes)];
             let charts: Vec<Chart> = all.into_iter().filter(|chart| !chart.is_empty()).collect();
-            let title = format!("{}, {}", figure.known.heading(), level(comparison, place));
+            let title = format!("{}, {}", figure.known.heading(), level_text(comparison, place));
             (!charts.is_empty()).then_some(FigureCharts { title, charts })
         };
-    figures(comparison).into_iter().zip(names).filter_map(one).collect()
+    tested_figures(comparison).into_iter().zip(names).filter_map(one).collect()
 }
 
 /// One figure at one level.
@@ -84,7 +84,7 @@ struct FigureByBlock<'a> {
 }
 
 impl FigureByBlock<'_> {
-    fn cells(&self, side: u32) -> impl Iterator<Item = &ComparedRun> {
+    fn runs_of_side(&self, side: u32) -> impl Iterator<Item = &ComparedRun> {
         let is_own =
             move |cell: &&ComparedRun| (cell.ask.side, cell.ask.level) == (side, self.place);
         self.comparison.runs.iter().filter(is_own)
@@ -94,63 +94,63 @@ impl FigureByBlock<'_> {
         0..u32::try_from(self.names.len()).unwrap_or(u32::MAX)
     }
 
-    fn unit(&self) -> &'static str {
+    fn value_unit(&self) -> &'static str {
         if self.comparison.is_paired { "block" } else { "run" }
     }
 
     /// Values as they are drawn: shares in percent.
-    fn shown(&self, value: f64) -> f64 {
+    fn display_value(&self, value: f64) -> f64 {
         if self.known.scale == MetricScale::Difference { value * 100.0 } else { value }
     }
 
-    fn x(&self) -> ChartAxis {
-        ChartAxis::between(self.unit())
+    fn block_axis(&self) -> ChartAxis {
+        ChartAxis::between(self.value_unit())
     }
 
     /// Every side, block by block.
-    fn sides(&self, name: &'static str) -> Chart {
+    fn sides_chart(&self, name: &'static str) -> Chart {
         let middle = (self.names.len().saturating_sub(1)) as f64 / 2.0;
         let dot = |cell: &ComparedRun| {
             let found = cell.figures.get(self.metric)?;
             let void = if cell.verdict == Verdict::Void { ", void" } else { "" };
-            let end = |end: Option<f64>| end.map(|end| self.shown(end));
+            let end = |end: Option<f64>| end.map(|end| self.display_value(end));
             Some(Dot {
                 x: f64::from(cell.ask.block) + (f64::from(cell.ask.side) - middle) * APART,
-                y: self.shown(found.value),
+                y: self.display_value(found.value),
                 low: end(found.low),
                 high: end(found.high),
                 note: format!(
                     "{} {}: {}{void}",
-                    self.unit(),
+                    self.value_unit(),
                     cell.ask.block,
-                    self.known.value(found.value)
+                    self.known.value_text(found.value)
                 ),
             })
         };
         let one = |side: u32| {
             ChartSeries::new(
-                label(self.comparison, side),
+                side_label(self.comparison, side),
                 Shape::Points,
                 side as usize,
-                self.cells(side).filter_map(dot).collect(),
+                self.runs_of_side(side).filter_map(dot).collect(),
             )
         };
         let series: Vec<ChartSeries> = self.all_sides().map(one).collect();
         let unit = if self.known.unit.is_empty() { "%" } else { &self.known.unit };
-        Chart::new(name, format!("Each side, {} by {}", self.unit(), self.unit()))
-            .says(self.ranges(&series))
-            .over(self.x(), ChartAxis::between(unit))
-            .series(series)
+        Chart::new(name, format!("Each side, {} by {}", self.value_unit(), self.value_unit()))
+            .with_caption(self.ranges_text(&series))
+            .with_axes(self.block_axis(), ChartAxis::between(unit))
+            .with_series(series)
     }
 
     /// `A 98.00 to 103.2 in 8 blocks`
-    fn ranges(&self, series: &[ChartSeries]) -> String {
+    fn ranges_text(&self, series: &[ChartSeries]) -> String {
         let back = if self.known.scale == MetricScale::Difference { 0.01 } else { 1.0 };
         let one = |series: &ChartSeries| {
             let values = || series.dots.iter().map(|dot| dot.y * back).filter(|v| v.is_finite());
             let (low, high) = (values().min_by(f64::total_cmp)?, values().max_by(f64::total_cmp)?);
-            let n = several(series.dots.len() as u32, self.unit());
-            let (low, high) = (self.known.value(low), self.known.value(high));
+            let n = count_text(series.dots.len() as u32, self.value_unit());
+            let (low, high) = (self.known.value_text(low), self.known.value_text(high));
             Some(format!("{} from {low} to {high} in {n}", series.name))
         };
         let all: Vec<String> = series.iter().filter_map(one).collect();
@@ -160,14 +160,14 @@ impl FigureByBlock<'_> {
     }
 
     /// The change of each candidate in each block, and over all of them.
-    fn changes(&self, name: &'static str) -> Chart {
+    fn changes_chart(&self, name: &'static str) -> Chart {
         let is_own = |one: &&Finding| one.metric == self.metric && one.level == self.place;
         let findings: Vec<&Finding> =
             self.comparison.findings.iter().filter(is_own).filter(|one| one.is_tested).collect();
         let mut series = Vec::new();
         let mut said = Vec::new();
         for finding in findings.iter().filter(|_| self.comparison.is_paired) {
-            let dots = self.pairs(finding.side);
+            let dots = self.change_dots(finding.side);
             if dots.is_empty() {
                 continue;
             }
@@ -175,11 +175,11 @@ impl FigureByBlock<'_> {
             let percent = |end: Option<f64>| end.map(|end| end * 100.0);
             let all = |x: f64| {
                 let dot = Dot::new(x, finding.change * 100.0);
-                dot.within(percent(finding.low), percent(finding.high))
+                dot.with_interval(percent(finding.low), percent(finding.high))
             };
-            let name = label(self.comparison, finding.side);
+            let name = side_label(self.comparison, finding.side);
             let tone = finding.side as usize;
-            said.push(format!("{name} {}", self.known.with_interval(finding)));
+            said.push(format!("{name} {}", self.known.change_with_interval(finding)));
             let overall = ChartSeries::new(
                 format!("{name}, all blocks"),
                 Shape::Line,
@@ -198,33 +198,36 @@ impl FigureByBlock<'_> {
             let name = "no change".to_owned();
             series.push(ChartSeries::new(name, Shape::Line, PLAIN, dots));
         }
-        let rules = findings.first().map_or_else(Vec::new, |one| self.margins(one));
-        Chart::new(name, format!("Change against {}, block by block", label(self.comparison, 0)))
-            .says(format!("Over all blocks: {}.", said.join("; ")))
-            .over(self.x(), self.change_unit())
-            .series(series)
-            .rules(rules)
+        let rules = findings.first().map_or_else(Vec::new, |one| self.margin_rules(one));
+        Chart::new(
+            name,
+            format!("Change against {}, block by block", side_label(self.comparison, 0)),
+        )
+        .with_caption(format!("Over all blocks: {}.", said.join("; ")))
+        .with_axes(self.block_axis(), self.change_unit())
+        .with_series(series)
+        .with_rules(rules)
     }
 
     fn change_unit(&self) -> &'static str {
         if self.known.scale == MetricScale::Ratio { "change, %" } else { "change, points" }
     }
 
-    fn margins(&self, finding: &Finding) -> Vec<Rule> {
-        let (low, high) = margin(finding, &self.known);
+    fn margin_rules(&self, finding: &Finding) -> Vec<Rule> {
+        let (low, high) = margin_percent(finding, &self.known);
         let one = |value: f64| Rule::Height(value, format!("margin {value:+.1}"));
         [low, high].into_iter().filter(|end| end.is_finite()).map(one).collect()
     }
 
     /// The change in each block that has both, and where neither is void.
-    fn pairs(&self, side: u32) -> Vec<Dot> {
+    fn change_dots(&self, side: u32) -> Vec<Dot> {
         let value = |cell: &ComparedRun| {
             let found = cell.figures.get(self.metric).map(|figure| figure.value);
             found.filter(|value| value.is_finite() && cell.verdict != Verdict::Void)
         };
         let dot = |cell: &ComparedRun| {
             let block = cell.ask.block;
-            let other = self.cells(0).find(|other| other.ask.block == block)?;
+            let other = self.runs_of_side(0).find(|other| other.ask.block == block)?;
             let (reference, candidate) = (value(other)?, value(cell)?);
             let change = match self.known.scale {
                 MetricScale::Ratio if reference > 0.0 => candidate / reference - 1.0,
@@ -233,12 +236,12 @@ impl FigureByBlock<'_> {
             };
             let note = format!(
                 "block {block}: {} ({} against {})",
-                self.known.change(change),
-                self.known.value(candidate),
-                self.known.value(reference)
+                self.known.change_text(change),
+                self.known.value_text(candidate),
+                self.known.value_text(reference)
             );
-            Some(Dot::noted(f64::from(block), change * 100.0, note))
+            Some(Dot::with_note(f64::from(block), change * 100.0, note))
         };
-        self.cells(side).filter_map(dot).collect()
+        self.runs_of_side(side).filter_map(dot).collect()
     }
 }

@@ -3,16 +3,16 @@
 use goodput_campaign::compare::{Comparison, Gate, Quantity};
 
 use super::CompareView;
-use crate::compare::notes::{looks, order};
-use crate::compare::words::{block_seconds, level};
-use goodput_document::number::{duration, trimmed};
+use crate::compare::notes::{looks_text, order_text};
+use crate::compare::words::{block_seconds, level_text};
+use goodput_document::number::{duration, trimmed_text};
 use goodput_document::{Block, Fact, Formats, Section};
 
-use crate::estimate::bare_about;
+use crate::estimate::guessed_duration;
 
 const HTML: Formats = Formats::HTML;
 
-pub(crate) fn time(comparison: &Comparison) -> Vec<Fact> {
+pub(crate) fn time_facts(comparison: &Comparison) -> Vec<Fact> {
     let known = &comparison.comparison;
     let mut all = Vec::new();
     let mut put = |name: &str, text: String| all.push(Fact::new(name, text));
@@ -23,13 +23,13 @@ pub(crate) fn time(comparison: &Comparison) -> Vec<Fact> {
         put("Took", duration(known.took_s));
     }
     if let Some(said) = known.estimated_s.filter(|said| said.is_finite()) {
-        put("Estimated before, at most", bare_about(said));
+        put("Estimated before, at most", guessed_duration(said));
     }
     if known.blocks > 0 {
         put("Complete blocks", known.blocks.to_string());
     }
     if let Some(each) = block_seconds(comparison) {
-        put("A block", bare_about(each));
+        put("A block", guessed_duration(each));
     }
     if known.repeats > 0 {
         put("Repeated because a target was unreachable", known.repeats.to_string());
@@ -38,9 +38,9 @@ pub(crate) fn time(comparison: &Comparison) -> Vec<Fact> {
 }
 
 /// What was asked, with the command and the plan where they are known.
-pub(crate) fn section(view: CompareView<'_>) -> Section {
+pub(crate) fn repeat_section(view: CompareView<'_>) -> Section {
     let design = &view.comparison.design;
-    let levels = (0..design.levels.len()).map(|place| level(view.comparison, place as u32));
+    let levels = (0..design.levels.len()).map(|place| level_text(view.comparison, place as u32));
     let levels = levels.collect::<Vec<_>>().join(", ");
     let mut all = Vec::new();
     let mut put = |name: &str, text: String| all.push(Fact::new(name, text));
@@ -51,18 +51,18 @@ pub(crate) fn section(view: CompareView<'_>) -> Section {
         if design.quantity == Quantity::Goodput { "searched for".to_owned() } else { levels },
     );
     if view.comparison.shadow.is_some() {
-        put("Each block at least", format!("{} s", trimmed(design.run_s)));
+        put("Each block at least", format!("{} s", trimmed_text(design.run_s)));
     } else if view.comparison.is_paired {
         put("Seed", design.seed.to_string());
-        put("Order", order(design).to_owned());
-        put("Looks", looks(design));
-        let seconds = |s: f64| format!("{} s", trimmed(s));
+        put("Order", order_text(design).to_owned());
+        put("Looks", looks_text(design));
+        let seconds = |s: f64| format!("{} s", trimmed_text(s));
         put("Each run", seconds(design.run_s));
         put("Load before it", seconds(design.burn_in_s));
         put("Pause after it", seconds(design.settle_s));
     }
-    put("Margin", format!("{} %", trimmed(design.margin * 100.0)));
-    put("Probability of a wrong verdict", format!("{} %", trimmed(design.alpha * 100.0)));
+    put("Margin", format!("{} %", trimmed_text(design.margin * 100.0)));
+    put("Probability of a wrong verdict", format!("{} %", trimmed_text(design.alpha * 100.0)));
     let gates: Vec<String> = design.gates.iter().map(Gate::to_string).collect();
     put("Gates", gates.join(", "));
     all.retain(|fact| !fact.text.is_empty());
@@ -70,7 +70,7 @@ pub(crate) fn section(view: CompareView<'_>) -> Section {
     let Some(known) = view.circumstances else { return section };
     section = section.with_on(HTML, Block::facts(known.facts.clone()));
     for (title, text) in [("The command", &known.command), ("The plan", &known.plan)] {
-        section = section.with_some(HTML, Block::lines(title, text, false));
+        section = section.with_some(HTML, Block::text_lines(title, text, false));
     }
     section
 }

@@ -5,26 +5,26 @@ use std::fmt::Write;
 use goodput_campaign::compare::Comparison;
 
 use super::CompareView;
-use crate::compare::words::{FigureWords, label, level, several};
-use goodput_document::number::known;
+use crate::compare::words::{FigureWords, count_text, level_text, side_label};
+use goodput_document::number::known_or_dash;
 use goodput_document::{Block, Cell, Column, Folded, Table};
 
 /// More rows than this wait behind a line.
 const SHOWN: usize = 24;
 
 /// What the section is called.
-pub(crate) fn title(comparison: &Comparison) -> &'static str {
+pub(crate) fn runs_title(comparison: &Comparison) -> &'static str {
     if comparison.shadow.is_some() { "Blocks" } else { "Runs" }
 }
 
 /// All of them; many wait behind a line.
-pub(crate) fn block(view: CompareView<'_>) -> Option<Block> {
+pub(crate) fn runs_block(view: CompareView<'_>) -> Option<Block> {
     let comparison = view.comparison;
     let all = match comparison.shadow {
-        Some(_) => several(comparison.comparison.blocks, "block"),
-        None => several(comparison.runs.len() as u32, "run"),
+        Some(_) => count_text(comparison.comparison.blocks, "block"),
+        None => count_text(comparison.runs.len() as u32, "run"),
     };
-    let table = Block::Table(table(view));
+    let table = Block::Table(runs_table(view));
     match comparison.runs.len() {
         0 => None,
         n if n <= SHOWN => Some(table),
@@ -33,7 +33,7 @@ pub(crate) fn block(view: CompareView<'_>) -> Option<Block> {
 }
 
 /// Names of the figures that are tested, in their order.
-fn tested(comparison: &Comparison) -> Vec<&str> {
+fn tested_metrics(comparison: &Comparison) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for one in comparison.findings.iter().filter(|one| one.is_tested) {
         if !all.contains(&one.metric.as_str()) {
@@ -43,7 +43,7 @@ fn tested(comparison: &Comparison) -> Vec<&str> {
     all
 }
 
-fn table(view: CompareView<'_>) -> Table {
+fn runs_table(view: CompareView<'_>) -> Table {
     let comparison = view.comparison;
     let caption = match comparison.shadow {
         Some(_) => "Every block of time; both sides have the same requests",
@@ -53,34 +53,38 @@ fn table(view: CompareView<'_>) -> Table {
     Table::from_subjects(caption, caption, &comparison.runs)
         .left("#", 0, |run| {
             let number = Cell::from(run.ask.number.to_string());
-            match folder(view, run.ask.number) {
-                Some(folder) => Cell { href: Some(address(folder)), ..number.hint(folder) },
+            match run_folder(view, run.ask.number) {
+                Some(folder) => {
+                    Cell { href: Some(relative_address(folder)), ..number.hint(folder) }
+                }
                 None => number,
             }
         })
         .left(block, 0, |run| run.ask.block.to_string())
-        .left("side", 0, |run| label(comparison, run.ask.side))
-        .left("load", 0, |run| level(comparison, run.ask.level))
+        .left("side", 0, |run| side_label(comparison, run.ask.side))
+        .left("load", 0, |run| level_text(comparison, run.ask.level))
         .left("verdict", 0, |run| {
             let why = run.doubt.as_ref().map_or("", |doubt| doubt.message.as_str());
             Cell::from(run.verdict.name()).tone(run.verdict.into()).hint(why)
         })
         .each(
-            tested(comparison),
+            tested_metrics(comparison),
             |name| Column::left(FigureWords::new(name).heading(), 0),
             |run, name| {
-                known(run.figures.get(*name), |found| FigureWords::new(name).value(found.value))
+                known_or_dash(run.figures.get(*name), |found| {
+                    FigureWords::new(name).value_text(found.value)
+                })
             },
         )
         .table
 }
 
-fn folder(view: CompareView<'_>, number: u32) -> Option<&str> {
+fn run_folder(view: CompareView<'_>, number: u32) -> Option<&str> {
     view.folders.iter().find(|(known, _)| *known == number).map(|(_, folder)| folder.as_str())
 }
 
 /// The page of a folder as a relative address: nothing in its name is a scheme, a query or a place in a page.
-fn address(folder: &str) -> String {
+fn relative_address(folder: &str) -> String {
     let mut out = "./".to_owned();
     for byte in folder.trim_start_matches(['/', '\\']).bytes() {
         match byte {

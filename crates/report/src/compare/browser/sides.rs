@@ -2,12 +2,12 @@
 
 use goodput_campaign::compare::{ComparedRun as Run, Comparison, SideFacts};
 
-use crate::compare::words::{label, labels};
+use crate::compare::words::{side_label, side_labels};
 use goodput_document::{Block, Cell, Column, Table, Tone};
 
 /// What each side's first run says of itself, with a word where sides differ.
-pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
-    let names = labels(comparison);
+pub(crate) fn sides_block(comparison: &Comparison) -> Option<Block> {
+    let names = side_labels(comparison);
     let first = |side: usize| {
         let is_own = |run: &&Run| run.ask.side as usize == side;
         comparison.runs.iter().find(is_own).map(|run| &run.facts)
@@ -27,7 +27,7 @@ pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
         .left("", 0, |(name, _)| *name)
         .each(
             0..names.len(),
-            |side| Column::left(label(comparison, *side as u32), 0),
+            |side| Column::left(side_label(comparison, *side as u32), 0),
             |(_, values), side| Cell::from(values[*side].as_str()).tone(Tone::Words),
         )
         .left("differs", 0, |(_, values)| {
@@ -35,7 +35,7 @@ pub(crate) fn sides(comparison: &Comparison) -> Option<Block> {
             if is_same { "same".into() } else { Cell::from("differs").tone(Tone::Doubt) }
         })
         .table
-        .filled()
+        .into_block()
 }
 
 type SideFact = fn(&SideFacts) -> String;

@@ -56,19 +56,20 @@ fn the_forest_has_a_row_for_each_tested_figure() {
     let tested: Vec<&Finding> = full.findings.iter().filter(|one| one.is_tested).collect();
     // Eight figures of two candidates at two levels.
     assert_eq!(tested.len(), 32);
-    let forest = forest::forest(&full);
-    let svg = forest.inline();
+    let forest = forest::forest_plot(&full);
+    let svg = forest.inline_svg();
     assert_eq!(svg.matches("class=\"row\"").count(), 32);
     assert_eq!(svg.matches("class=\"interval").count(), 32);
     assert_eq!(svg.matches("class=\"margin\"").count(), 32);
     let says = svg.split("<desc id=\"forest-d\">").nth(1).unwrap().split("</desc>").next().unwrap();
     for one in &tested {
         let known = FigureWords::new(&one.metric);
-        let row = format!("{} {}, margin", known.name(), known.with_interval(one));
+        let row =
+            format!("{} {}, margin", known.name_in_sentence(), known.change_with_interval(one));
         assert!(says.contains(&row), "{row} is not in {says}");
     }
     // A round case, by hand.
-    let svg = forest::forest(&two()).inline();
+    let svg = forest::forest_plot(&two()).inline_svg();
     let row = "p50 TPOT +5.1 % (+3.9 % to +6.2 %), margin 3 %, WORSE";
     assert_eq!(svg.matches(row).count(), 2, "{svg}");
     assert!(
@@ -102,26 +103,26 @@ fn places_are_in_proportion() {
         parts.map(|part| part.split('"').next().unwrap().parse().unwrap()).collect()
     };
     // From -10 to +10 with a twentyfifth of room at each end: 0 is in the middle.
-    let svg = forest(vec![row(0.0, (-10.0, 10.0)), row(5.0, (4.0, 6.0))]).inline();
+    let svg = forest(vec![row(0.0, (-10.0, 10.0)), row(5.0, (4.0, 6.0))]).inline_svg();
     assert_eq!(places(&svg, "zero", "x1"), [345.0]);
     // 310 wide over 21.6: 5 lies 71.8 to the right.
     assert_eq!(places(&svg, "point better", "cx"), [345.0, 416.8]);
     assert_eq!(places(&svg, "margin", "x"), [316.3, 316.3]);
     // One that is far longer than the others is cut, and has an arrow.
     let long = vec![row(1.0, (0.0, 2.0)), row(1.0, (0.0, 2.0)), row(1.0, (0.0, 900.0))];
-    let svg = forest(long).inline();
+    let svg = forest(long).inline_svg();
     let ends: Vec<&str> = svg.split("class=\"interval better\" d=\"").skip(1).collect();
     assert!(!ends[0].split('"').next().unwrap().contains('l'), "{}", ends[0]);
     assert!(ends[2].split('"').next().unwrap().contains("l6.0 5l-6.0 5"), "{}", ends[2]);
     // What is not a number is not drawn.
-    let svg = forest(vec![row(f64::NAN, (f64::NEG_INFINITY, f64::NAN))]).inline();
+    let svg = forest(vec![row(f64::NAN, (f64::NEG_INFINITY, f64::NAN))]).inline_svg();
     assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }
 
 #[test]
 fn blocks_are_drawn_in_pairs() {
     let gated = gated();
-    let charts = blocks::charts(&gated);
+    let charts = blocks::figure_charts(&gated);
     // Three figures at two levels, each with its sides and its changes.
     assert_eq!(charts.len(), 6);
     let all: Vec<&Chart> = charts.iter().flat_map(|one| &one.charts).collect();
@@ -138,7 +139,7 @@ fn blocks_are_drawn_in_pairs() {
     // A void run has no pair.
     let mut void = gated.clone();
     void.runs[0].verdict = Verdict::Void;
-    assert_eq!(blocks::charts(&void)[0].charts[1].series[1].dots.len(), BLOCKS as usize - 1);
+    assert_eq!(blocks::figure_charts(&void)[0].charts[1].series[1].dots.len(), BLOCKS as usize - 1);
     // Every chart is a file, and the forest is the first; no two have one name.
     let pictures = compare_charts(&gated);
     assert_eq!((pictures.len(), pictures[0].name.as_str()), (13, "forest"));
@@ -153,11 +154,11 @@ fn blocks_are_drawn_in_pairs() {
 fn numbers_are_those_of_the_text_page() {
     for comparison in [two(), three(), gated(), refused(), saved(), search()] {
         let page = page(&comparison);
-        let tables = tables::axes(&comparison, None);
-        let gates = tables::gates(&comparison);
-        let pairs = tables::pairs(&comparison);
+        let tables = tables::axes_tables(&comparison, None);
+        let gates = tables::gates_table(&comparison);
+        let pairs = tables::candidates_by_level(&comparison);
         let figures = pairs.into_iter().flat_map(|pair| {
-            [true, false].map(|tested| tables::figures(&comparison, pair, tested))
+            [true, false].map(|tested| tables::figures_table(&comparison, pair, tested))
         });
         let text = compare_text(&comparison, crate::Detail::Full);
         for table in tables.into_iter().chain(gates).chain(figures.flatten()) {
@@ -165,16 +166,16 @@ fn numbers_are_those_of_the_text_page() {
                 table.rows.iter().flatten().map(|cell| &cell.text).filter(|cell| !cell.is_empty())
             {
                 let mut escaped = String::new();
-                goodput_document::markup::escape(&mut escaped, cell);
+                goodput_document::markup::push_escaped(&mut escaped, cell);
                 assert!(page.contains(&format!(">{escaped}<")), "{cell}");
             }
         }
-        for sentence in answers::sentences(&comparison) {
+        for sentence in answers::answer_sentences(&comparison) {
             let words = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
             let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(flat.contains(&words), "{words}");
             let mut escaped = String::new();
-            goodput_document::markup::escape(&mut escaped, &sentence);
+            goodput_document::markup::push_escaped(&mut escaped, &sentence);
             assert!(page.contains(&escaped), "{sentence}");
         }
     }

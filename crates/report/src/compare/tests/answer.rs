@@ -5,7 +5,7 @@ use goodput_campaign::sweep::Level;
 use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 
 use super::fixtures::*;
-use crate::compare::{compare_junit, compare_markdown, compare_step, compare_text};
+use crate::compare::{compare_block_line, compare_junit, compare_markdown, compare_text};
 
 #[test]
 fn every_kind_of_answer() {
@@ -127,7 +127,7 @@ fn what_a_side_lacks_is_said() {
     // Without a pair values are missing.
     let page = compare_text(&only, crate::Detail::Full);
     has(&page, "p99 TTFT, ms  –  –       –  no verdict\n");
-    assert_eq!(compare_step(&only, 0.0), "block 8 of at most 16");
+    assert_eq!(compare_block_line(&only, 0.0), "block 8 of at most 16");
     // Nor of a gate.
     let mut gated = lacks([Equivalent, NoVerdict, Equivalent], 0);
     gated.gates = vec![gate("ttft_p99", Limit::Below, 0.05, NoVerdict)];

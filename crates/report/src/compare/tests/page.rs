@@ -8,7 +8,9 @@ use goodput_model::{Caveat, CaveatCode, Severity, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 use super::fixtures::*;
-use crate::compare::{compare_before, compare_junit, compare_markdown, compare_step, compare_text};
+use crate::compare::{
+    compare_block_line, compare_estimate, compare_junit, compare_markdown, compare_text,
+};
 
 #[test]
 fn the_page_of_two_sides() {
@@ -363,8 +365,8 @@ fn nothing_measured_and_odd_numbers() {
         for text in [page, compare_markdown(&comparison), compare_junit(&comparison)] {
             assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
         }
-        compare_before(&comparison.design, odd, odd);
-        assert!(compare_step(&comparison, 60.0).width() <= 100);
+        compare_estimate(&comparison.design, odd, odd);
+        assert!(compare_block_line(&comparison, 60.0).width() <= 100);
     }
 }
 
@@ -375,7 +377,7 @@ fn hostile_text_is_shown_and_not_obeyed() {
     assert!(!page.contains('\x1b') && !page.contains('\u{202e}') && !page.contains('\r'), "{page}");
     has(&page, "\\u{1b}[2J");
     assert!(page.lines().all(|line| line.width() <= 80), "{page}");
-    let step = compare_step(&hostile(), 0.0);
+    let step = compare_block_line(&hostile(), 0.0);
     assert!(!step.contains('\x1b') && step.width() <= 100, "{step}");
 }
 
@@ -383,23 +385,23 @@ fn hostile_text_is_shown_and_not_obeyed() {
 fn before_and_while_it_goes_on() {
     let mut design = two().design;
     assert_eq!(
-        compare_before(&design, 432.0, 1152.0),
+        compare_estimate(&design, 432.0, 1152.0),
         "about 7 min to the first test, 19 min at most: up to 16 blocks of 2 runs (30 s after 5 s \
          of load); tested after 6, 8, 12 and 16 blocks"
     );
     (design.looks, design.quantity) = (vec![8], Quantity::Goodput);
     design.levels.clear();
     assert_eq!(
-        compare_before(&design, 5400.0, 5400.0),
+        compare_estimate(&design, 5400.0, 5400.0),
         "about 2 h: up to 8 blocks of 2 searches; tested once, after 8 blocks"
     );
     assert_eq!(
-        compare_step(&two(), 0.0),
+        compare_block_line(&two(), 0.0),
         "block 8 of at most 16: p50 TPOT +5.1 % (+3.9 to +6.2) · p99 TTFT +0.5 % (-1.5 to +2.5)"
     );
     assert_eq!(
-        compare_step(&three(), 0.0),
+        compare_block_line(&three(), 0.0),
         "block 8 of at most 16: B p50 TPOT +0.5 % (-0.5 to +1.5) · C p50 TPOT -10.0 % (-11.0 to -9.0)"
     );
-    assert_eq!(compare_step(&Comparison::default(), 0.0), "block 0 of at most 16");
+    assert_eq!(compare_block_line(&Comparison::default(), 0.0), "block 0 of at most 16");
 }

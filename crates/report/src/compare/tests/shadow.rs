@@ -7,7 +7,7 @@ use goodput_campaign::shadow::{Count, LikenessSummary, OverBlocks, ShadowFacts, 
 use unicode_width::UnicodeWidthStr;
 
 use super::fixtures::*;
-use crate::compare::{compare_junit, compare_markdown, compare_step, compare_text};
+use crate::compare::{compare_block_line, compare_junit, compare_markdown, compare_text};
 use crate::compare_html;
 
 #[test]
@@ -38,7 +38,7 @@ fn all_pages_say_what_live_traffic_showed() {
     assert!(html.contains("<title>Shadow: worse"), "{}", &html[..300]);
     let junit = compare_junit(&found);
     assert!(junit.contains("goodput shadow") && junit.contains("shadow.B"), "{junit}");
-    assert!(compare_step(&found, 0.0).starts_with("block 8: "));
+    assert!(compare_block_line(&found, 0.0).starts_with("block 8: "));
 }
 
 #[test]

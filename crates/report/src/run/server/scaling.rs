@@ -4,7 +4,7 @@ use goodput_document::Fact;
 use goodput_document::number::count;
 use goodput_stats::{ReplicaChange, ScalingSummary};
 
-use super::requests;
+use super::request_count_text;
 
 /// Changes that are told one by one.
 const MOST_TOLD: usize = 6;
@@ -13,10 +13,11 @@ const MOST_TOLD: usize = 6;
 pub(super) fn fact(scaling: &ScalingSummary) -> Fact {
     let ScalingSummary { first, most, last, changes } = scaling;
     if changes.is_empty() {
-        return Fact::new("Replicas", format!("{} throughout", requests(*first)));
+        return Fact::new("Replicas", format!("{} throughout", request_count_text(*first)));
     }
-    let (most, is_lower) = (requests(*most), most > last);
-    let ends = format!("{} at first, {} at last", requests(*first), requests(*last));
+    let (most, is_lower) = (request_count_text(*most), most > last);
+    let ends =
+        format!("{} at first, {} at last", request_count_text(*first), request_count_text(*last));
     let more = changes.len().saturating_sub(MOST_TOLD);
     let parts: Vec<String> = std::iter::once(ends)
         .chain(is_lower.then(|| format!("{most} at most")))
@@ -28,7 +29,7 @@ pub(super) fn fact(scaling: &ScalingSummary) -> Fact {
 
 fn told(change: &ReplicaChange) -> String {
     let ReplicaChange { at_s, after_s, to, load_rise_s, lag_s, .. } = change;
-    let seen = format!("{} at {at_s:.1} s (not yet at {after_s:.1} s)", requests(*to));
+    let seen = format!("{} at {at_s:.1} s (not yet at {after_s:.1} s)", request_count_text(*to));
     match load_rise_s.zip(*lag_s) {
         Some((rise, lag)) => format!("{seen}, {lag:.1} s after the load rose at {rise:.1} s"),
         None => seen,

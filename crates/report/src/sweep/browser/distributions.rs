@@ -5,12 +5,12 @@ use goodput_campaign::sweep::{PointSummary, Purpose};
 use goodput_model::SloTerm;
 use goodput_stats::Distribution;
 
-use super::{found, named_level};
-use crate::sweep::{Latency, on_curve};
+use super::{named_level, view_of_point};
+use crate::sweep::{Latency, points_on_curve};
 use crate::view::{PointView, SweepView};
-use goodput_document::number::cell;
+use goodput_document::number::cell_number;
 use goodput_document::svg::{Chart, ChartAxis, ChartSeries, Dot, Rule, Shape, TONES};
-use goodput_model::plain;
+use goodput_model::escape_control;
 
 /// A load and the run that stands for it.
 struct LoadCurve<'a> {
@@ -18,9 +18,9 @@ struct LoadCurve<'a> {
     run: &'a PointView,
 }
 
-pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
-    let points = on_curve(&view.summary.points);
-    let (shown, left_out) = shown(view, &points);
+pub(crate) fn distribution_charts(view: &SweepView<'_>) -> Vec<Chart> {
+    let points = points_on_curve(&view.summary.points);
+    let (shown, left_out) = shown_loads(view, &points);
     let kinds = [
         ("cdf-ttft", "ttft", "TTFT", Some(Latency::Ttft)),
         ("cdf-tpot", "tpot", "TPOT", Some(Latency::Tpot)),
@@ -29,28 +29,28 @@ pub(crate) fn charts(view: &SweepView<'_>) -> Vec<Chart> {
     ];
     let chart = |(name, metric, title, latency): (&'static str, &str, &str, Option<Latency>)| {
         let unit = if metric == "itl" { "gaps, %" } else { "requests, %" };
-        let limits = latency.map_or(Vec::new(), |it| it.limits(view.summary.plan.slo.as_ref()));
+        let limits = latency.map_or(Vec::new(), |it| it.slo_terms(view.summary.plan.slo.as_ref()));
         let rule = |term: &&SloTerm| {
-            Rule::Place(term.limit.base, format!("SLO {}", plain(&term.to_string())))
+            Rule::Place(term.limit.base, format!("SLO {}", escape_control(&term.to_string())))
         };
         Chart::new(name, format!("{title}: share of requests completed by then"))
-            .says(words(&shown, metric, left_out))
-            .over(ChartAxis::log("ms"), unit)
-            .series(series(&shown, metric))
-            .rules(limits.iter().map(rule))
+            .with_caption(chart_text(&shown, metric, left_out))
+            .with_axes(ChartAxis::log("ms"), unit)
+            .with_series(load_series(&shown, metric))
+            .with_rules(limits.iter().map(rule))
     };
     kinds.map(chart).into_iter().filter(|chart| !chart.is_empty()).collect()
 }
 
 /// As many loads as can be told apart: those next to the answer, the least and the most first, the
 /// others evenly. A run that confirmed stands for its load before others.
-fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<LoadCurve<'a>>, usize) {
+fn shown_loads<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<LoadCurve<'a>>, usize) {
     let one = |(_, runs): (f64, Vec<&PointSummary>)| {
         let is_best = |point: &&&PointSummary| {
             matches!(point.point.ask.purpose, Purpose::Confirm | Purpose::Sustain)
         };
         let mut ordered = runs.iter().filter(is_best).chain(&runs);
-        let (point, run) = ordered.find_map(|point| Some((point, found(view, point)?)))?;
+        let (point, run) = ordered.find_map(|point| Some((point, view_of_point(view, point)?)))?;
         let name = named_level(point.point.ask.level);
         Some((point.point.ask.level.value(), LoadCurve { name, run }))
     };
@@ -72,26 +72,26 @@ fn shown<'a>(view: &SweepView<'a>, points: &[&PointSummary]) -> (Vec<LoadCurve<'
     (all.into_iter().enumerate().filter_map(keep).collect(), n - chosen.len())
 }
 
-fn series(shown: &[LoadCurve<'_>], metric: &str) -> Vec<ChartSeries> {
+fn load_series(shown: &[LoadCurve<'_>], metric: &str) -> Vec<ChartSeries> {
     let one = |(tone, shown): (usize, &LoadCurve<'_>)| {
         let found = shown.run.details.distributions.get(metric);
-        let dots = found.map_or(Vec::new(), dots);
+        let dots = found.map_or(Vec::new(), cdf_dots);
         ChartSeries::new(shown.name.clone(), Shape::Line, tone, dots)
     };
     shown.iter().enumerate().map(one).filter(|series| !series.dots.is_empty()).collect()
 }
 
 /// Shares of all over the values that they do not exceed.
-fn dots(of: &Distribution) -> Vec<Dot> {
+fn cdf_dots(of: &Distribution) -> Vec<Dot> {
     let known = of.quantiles.iter().filter(|(_, value)| value.is_finite() && *value > 0.0);
     known.map(|(share, value)| Dot::new(*value, share * 100.0)).collect()
 }
 
-fn words(shown: &[LoadCurve<'_>], metric: &str, left_out: usize) -> String {
+fn chart_text(shown: &[LoadCurve<'_>], metric: &str, left_out: usize) -> String {
     let median = |shown: &LoadCurve<'_>| {
         let quantiles = &shown.run.details.distributions.get(metric)?.quantiles;
         let (_, value) = quantiles.iter().find(|(share, _)| *share >= 0.5)?;
-        Some(format!("{} ms at {}", cell(*value), shown.name))
+        Some(format!("{} ms at {}", cell_number(*value), shown.name))
     };
     let ends = shown.first().and_then(median).zip(shown.last().and_then(median));
     let mut says = ends

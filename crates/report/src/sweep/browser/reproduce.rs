@@ -4,34 +4,34 @@ use goodput_campaign::curve::by_level;
 use goodput_campaign::sweep::{Bounded, Effort, PointSummary, SweepSummary, sweep_audit};
 
 use super::named_level;
-use crate::audit::checks;
-use crate::sweep::{Latency, on_curve, took};
+use crate::audit::checks_table;
+use crate::sweep::{Latency, duration_text, points_on_curve};
 use crate::view::SweepView;
-use goodput_document::number::{cell, count};
-use goodput_document::number::{duration, range};
+use goodput_document::number::{cell_number, count};
+use goodput_document::number::{duration, range_in_brackets};
 use goodput_document::{Block, Fact, Formats, Section, Table};
 
 const HTML: Formats = Formats::HTML;
 
-pub(crate) fn section(view: &SweepView<'_>) -> Section {
+pub(crate) fn reproduce_section(view: &SweepView<'_>) -> Section {
     let given = view.circumstances;
-    let mut all = known(view.summary);
+    let mut all = known_facts(view.summary);
     all.extend(given.facts.iter().map(|(label, text)| Fact::new(label, text)));
-    let section = Section::named("reproduce", "Reproduce", "How to measure it again")
-        .with_some(HTML, Block::lines("Command", &given.command, false))
+    let section = Section::with_name("reproduce", "Reproduce", "How to measure it again")
+        .with_some(HTML, Block::text_lines("Command", &given.command, false))
         .with_on(HTML, Block::Facts(all))
-        .with_some(HTML, spread(view.summary))
-        .with_some(HTML, Block::lines("The plan file", &given.plan, true));
+        .with_some(HTML, spread_block(view.summary))
+        .with_some(HTML, Block::text_lines("The plan file", &given.plan, true));
     let Some(audit) = view.audit else { return section };
     let title = "Checklist of the sweep and of the run that stands for it".to_owned();
     section
         .with_on(HTML, Block::Heading(title))
-        .with_on(HTML, Block::Table(checks(&sweep_audit(view.summary, audit))))
+        .with_on(HTML, Block::Table(checks_table(&sweep_audit(view.summary, audit))))
 }
 
-fn known(summary: &SweepSummary) -> Vec<Fact> {
+fn known_facts(summary: &SweepSummary) -> Vec<Fact> {
     let (facts, plan) = (&summary.sweep, &summary.plan);
-    let points = on_curve(&summary.points);
+    let points = points_on_curve(&summary.points);
     let effort = match plan.effort {
         Effort::Quick => "quick",
         Effort::Standard => "standard",
@@ -61,27 +61,33 @@ fn known(summary: &SweepSummary) -> Vec<Fact> {
         ("Samples", format!("{} requests in {} points", count(samples), points.len())),
         ("Version", format!("goodput {}", facts.version)),
         ("Begun", facts.started.clone()),
-        ("Time", took(summary)),
+        ("Time", duration_text(summary)),
     ]
     .map(|(name, value)| Fact::new(name, value))
     .to_vec()
 }
 
 /// How much runs at one load differ, where there are several.
-fn spread(summary: &SweepSummary) -> Option<Block> {
-    let points = on_curve(&summary.points);
+fn spread_block(summary: &SweepSummary) -> Option<Block> {
+    let points = points_on_curve(&summary.points);
     let latency = Latency::choose(summary.plan.slo.as_ref(), &points);
     let row = |(_, runs): (f64, Vec<&PointSummary>)| {
         let p99: Vec<Bounded> =
-            runs.iter().filter_map(|point| latency.spread(&point.point.figures).p99).collect();
+            runs.iter().filter_map(|point| latency.spread_of(&point.point.figures).p99).collect();
         (p99.len() > 1).then_some((runs.first()?.point.ask.level, p99))
     };
     let caption = "How much runs at one load differ";
     Table::from_subjects(caption, caption, by_level(&points).into_iter().filter_map(row))
         .right("load", 0, |(level, _)| named_level(*level))
         .right("runs", 0, |(_, p99)| p99.len().to_string())
-        .right(format!("p99 {} of each, ms", latency.name()), 0, |(_, p99)| {
-            let one = |it: &Bounded| format!("{}{}", cell(it.value), range(it.low, it.high, cell));
+        .right(format!("p99 {} of each, ms", latency.title()), 0, |(_, p99)| {
+            let one = |it: &Bounded| {
+                format!(
+                    "{}{}",
+                    cell_number(it.value),
+                    range_in_brackets(it.low, it.high, cell_number)
+                )
+            };
             p99.iter().map(one).collect::<Vec<_>>().join(", ")
         })
         .right("apart", 0, |(_, p99)| {
@@ -92,5 +98,5 @@ fn spread(summary: &SweepSummary) -> Option<Block> {
             format!("±{:.1} %", (high - low) / 2.0 / mean * 100.0)
         })
         .table
-        .filled()
+        .into_block()
 }

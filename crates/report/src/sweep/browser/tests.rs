@@ -170,7 +170,7 @@ fn every_kind_of_answer() {
     assert!(sentence(&void).starts_with("These numbers are void: 22.4 req/s"), "{void}");
     let not_asked = changed(|made| (made.summary.goodput, made.summary.plan.slo) = (None, None));
     assert!(sentence(&not_asked).starts_with("25.0 req/s is the highest rate"), "{not_asked}");
-    let grows = promise(Some(&"p99 ttft < 100ms + 1ms/token, errors < 1%".parse().unwrap()), "");
+    let grows = slo_text(Some(&"p99 ttft < 100ms + 1ms/token, errors < 1%".parse().unwrap()), "");
     assert_eq!(grows, "p99 ttft < 100ms + 1ms/token and errors < 1 %");
 }
 
@@ -179,7 +179,7 @@ fn little_is_known_and_odd_numbers() {
     let nothing = changed(|made| {
         made.summary.points.clear();
         made.points.clear();
-        made.summary.curve = goodput_campaign::curve::curve(&[]);
+        made.summary.curve = goodput_campaign::curve::fit_curve(&[]);
     });
     assert!(!nothing.contains("<figure") && !nothing.contains("id=\"explorer\""), "{nothing}");
     has(&nothing, "id=\"reproduce\"");

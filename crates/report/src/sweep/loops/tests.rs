@@ -1,7 +1,7 @@
 use goodput_campaign::sweep::Level;
 
 use super::*;
-use crate::sweep::document;
+use crate::sweep::sweep_document;
 use crate::sweep::tests::{point, summary};
 use goodput_document::Detail;
 use goodput_document::render;
@@ -57,7 +57,7 @@ fn both_loops_stand_over_what_was_completed() {
 
 #[test]
 fn a_terminal_has_the_chart_and_its_numbers() {
-    let text = render::text::page(&document(&both(), None), Detail::Full);
+    let text = render::text::render_page(&sweep_document(&both(), None), Detail::Full);
     let plot = "p50 and p99 TTFT over completed req/s, in ms (logarithmic)\n";
     assert!(text.contains(plot), "{text}");
     let legend =
@@ -88,7 +88,7 @@ fn the_median_is_shown_where_a_p99_is_missing() {
     );
     let lengths: Vec<usize> = charts[0].series.iter().map(|series| series.dots.len()).collect();
     assert_eq!(lengths, [2, 0, 2, 0]);
-    let text = render::text::page(&document(&made, None), Detail::Full);
+    let text = render::text::render_page(&sweep_document(&made, None), Detail::Full);
     assert!(text.contains("Loops       The highest p50 TTFT is 450.0 ms"), "{text}");
 }
 

@@ -215,7 +215,7 @@ pub(crate) fn summary(change: impl FnOnce(&mut Value)) -> Summary {
         "window": {"start_s": FROM, "end_s": TO, "kind": "steady"},
         "metrics": metrics, "waterfall": waterfall(),
         "breakdown": {
-            "class": {"chat": slice(1844, (420.0, 150.0), 0.9), "summarise": slice(844, (802.0, 182.0), 1.4)},
+            "class": {"chat": slice(1844, (420.0, 150.0), 0.9), "summarize": slice(844, (802.0, 182.0), 1.4)},
             "input_tokens": {"128–255": slice(402, (201.0, 160.0), 0.7), "256–511": slice(1101, (380.0, 160.0), 0.9),
                 "512–1023": slice(1185, (720.0, 161.0), 1.3)},
             "turn": {"1": slice(1500, (300.0, 160.0), 0.8), "2": slice(788, (600.0, 160.0), 1.1),

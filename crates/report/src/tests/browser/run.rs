@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{audit, circumstances, details, summary};
 use crate::view::{Circumstances, RunView};
-use crate::{run_charts, run_html, text};
+use crate::{run_charts, run_html, run_text};
 
 /// Every section, in the order of the page.
 const ALL: [&str; 16] = [
@@ -201,7 +201,7 @@ fn numbers_are_those_of_the_text_page() {
         value["metrics"]["e2e"]["n"] = json!(40);
         value["metrics"]["e2e"]["percentiles"]["99"]["quality"] = json!("not_estimable");
     });
-    let words = text(&summary, crate::Detail::Full);
+    let words = run_text(&summary, crate::Detail::Full);
     let page = page_of(&summary, &details());
     let html = seen(&page, "latency");
     for label in ["TTFT ±0.1", "TPOT", "ITL ±0.09", "Max gap", "E2E", "tok/s each"] {

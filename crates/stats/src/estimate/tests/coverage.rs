@@ -7,8 +7,10 @@ use goodput_model::Nanos;
 use goodput_model::random::{Domain, RandomStream};
 use goodput_sim::{JobArrival, Profile, SimEngine, SimJob, simulate};
 
-use super::super::binomial::{cumulative, enclosing_ranks};
-use super::super::{BATCHES, Effective, lag1, normal_quantile, ranks, student_quantile};
+use super::super::binomial::{binomial_cdf, enclosing_ranks};
+use super::super::{
+    BATCHES, Effective, interval_ranks, lag1_correlation, normal_quantile, student_quantile,
+};
 
 /// Requests served at once, and how long one takes on average, in seconds.
 const SLOTS: f64 = 64.0;
@@ -35,7 +37,7 @@ fn queue(seed: u64, utilisation: f64, n: u64) -> Run {
     let prompt: Arc<[u32]> = Arc::from([0u32]);
     let mut at = 0.0;
     let arrivals = (0..n + EMPTY).map(|id| {
-        at += gaps.exponential() / rate;
+        at += gaps.draw_exponential() / rate;
         let job = SimJob { id, prompt: prompt.clone(), output_tokens: 2, answer_seed: 0 };
         JobArrival { at: Nanos::from_secs_f64(at), job }
     });
@@ -51,7 +53,7 @@ fn queue(seed: u64, utilisation: f64, n: u64) -> Run {
 /// Independent log-normal values at even distances in time.
 fn independent(seed: u64, n: u64) -> Run {
     let mut stream = RandomStream::new(seed, Domain::Service, 0);
-    let values = (0..n).map(|at| (at as f64, stream.log_normal(1.0, 0.5)));
+    let values = (0..n).map(|at| (at as f64, stream.draw_log_normal(1.0, 0.5)));
     values.map(|(at, value)| (at, value, value)).collect()
 }
 
@@ -80,7 +82,7 @@ fn by_batches(times: &[f64], values: &[f64], at: f64, batches: f64) -> Effective
 
 /// As many independent values, by the correlation of neighbors.
 fn by_neighbors(values: &[f64]) -> f64 {
-    let (n, correlation) = (values.len() as f64, lag1(values.iter().copied()).unwrap());
+    let (n, correlation) = (values.len() as f64, lag1_correlation(values.iter().copied()).unwrap());
     (n * (1.0 - correlation) / (1.0 + correlation)).min(n)
 }
 
@@ -114,8 +116,8 @@ fn intervals(times: &[f64], values: &[f64], q: f64) -> (Vec<Option<(f64, f64)>>,
         stretched(n, by_neighbors(values), q),
         symmetric(n, twenty.n, q),
         stretched(n, twenty.n, q),
-        ranks(n as u64, twenty, q),
-        ranks(n as u64, ten, q),
+        interval_ranks(n as u64, twenty, q),
+        interval_ranks(n as u64, ten, q),
     ];
     let value = |rank: u64| sorted[rank as usize - 1];
     (ways.map(|way| way.map(|(low, high)| (value(low), value(high)))).to_vec(), twenty.n)
@@ -235,7 +237,7 @@ fn intervals_of_independent_values_hold_the_truth() {
         let share = |way: usize| score.hits[way] as f64 / runs as f64;
         // Ranks are whole numbers, so that plain intervals hold a little more often than asked.
         let (low, high) = enclosing_ranks(n, q).unwrap();
-        let exact = cumulative(high - 1, n, q) - cumulative(low - 1, n, q);
+        let exact = binomial_cdf(high - 1, n, q) - binomial_cdf(low - 1, n, q);
         assert!((0.95..0.98).contains(&exact), "{exact}");
         assert!((share(PLAIN) - exact).abs() <= chance(exact, runs), "{n} {q}: {}", score.row());
         // Ours are wider, since what the values are worth is estimated.

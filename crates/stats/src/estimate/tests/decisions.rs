@@ -6,7 +6,7 @@ use goodput_model::random::{Domain, RandomStream};
 use goodput_model::{ArrivalProcess, MetricName, Mode, Nanos, RequestRecord};
 
 use crate::tests::{NO_WARMUP, facts, plan, record as good_request};
-use crate::{Quality, RunState, SloState, Summary, analyse};
+use crate::{Quality, RunState, SloState, Summary, analyze_run};
 
 /// How long a request is served, with a mean of 4 s.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,14 +39,14 @@ impl Service {
     fn draw(self, stream: &mut RandomStream) -> f64 {
         SERVICE_S
             * match self {
-                Self::Exponential => stream.exponential(),
+                Self::Exponential => stream.draw_exponential(),
                 Self::LogNormal => {
                     let sigma = 2f64.ln().sqrt();
-                    (sigma * stream.normal() - sigma * sigma / 2.0).exp()
+                    (sigma * stream.draw_normal() - sigma * sigma / 2.0).exp()
                 }
                 Self::Constant => 1.0,
-                Self::TwoKinds if stream.unit() < 0.1 => 5.0 * stream.exponential(),
-                Self::TwoKinds => 0.5 / 0.9 * stream.exponential(),
+                Self::TwoKinds if stream.next_unit() < 0.1 => 5.0 * stream.draw_exponential(),
+                Self::TwoKinds => 0.5 / 0.9 * stream.draw_exponential(),
             }
     }
 }
@@ -65,7 +65,7 @@ impl Queue {
         (0..self.slots).for_each(|_| free.push(std::cmp::Reverse(0u64)));
         let (mut at, mut requests) = (0.0, Vec::new());
         loop {
-            at += stream.exponential() / rate;
+            at += stream.draw_exponential() / rate;
             if at >= WARM_S + seconds {
                 return requests;
             }
@@ -73,7 +73,7 @@ impl Queue {
             let begin = at.max(Nanos(slot).as_secs());
             let served = self.service.draw(&mut stream);
             free.push(std::cmp::Reverse(Nanos::from_secs_f64(begin + served).0));
-            let first = 0.2 * (0.5 * stream.normal()).exp();
+            let first = 0.2 * (0.5 * stream.draw_normal()).exp();
             if at >= WARM_S {
                 let wait = begin - at + first;
                 requests.push((at - WARM_S, wait, wait + served));
@@ -124,7 +124,7 @@ fn judged(queue: Queue, requests: &[Request], seconds: u64, slo: &str, target: f
     plan.measure.percentiles = vec![50.0, 90.0, 95.0, 99.0];
     let records: Vec<RequestRecord> =
         requests.iter().enumerate().map(|(index, request)| record(index, *request)).collect();
-    analyse(&plan, facts(RunState::Complete), || records.iter().cloned(), &[], [])
+    analyze_run(&plan, facts(RunState::Complete), || records.iter().cloned(), &[], [])
 }
 
 /// How often something was so, of how many.

@@ -3,7 +3,7 @@
 use crate::sample::Wanted;
 use serde_json::Value;
 
-use super::super::binomial::{cumulative, enclosing_ranks};
+use super::super::binomial::{binomial_cdf, enclosing_ranks};
 use super::super::{early_stopping_rank, normal_quantile, student_quantile};
 use crate::Sample;
 
@@ -44,7 +44,7 @@ fn binomial_ranks() {
     }
     for row in fixture()["binomial_cdf"].as_array().unwrap() {
         let (k, n) = (row[0].as_u64().unwrap(), row[1].as_u64().unwrap());
-        let (actual, expected) = (cumulative(k, n, number(&row[2])), number(&row[3]));
+        let (actual, expected) = (binomial_cdf(k, n, number(&row[2])), number(&row[3]));
         // Logarithms of factorials of 10^7 are 10^8: eight digits are left of their sixteen.
         assert!((actual / expected - 1.0).abs() < 1e-7, "{row}: {actual}");
     }
@@ -80,7 +80,7 @@ fn samples() {
             let early = sample.early_stopping(percent);
             assert_eq!(early, row["early_stopping"].as_f64(), "{what}, MLPerf");
         }
-        let metric = sample.metric("ms", Wanted::new(&[]));
+        let metric = sample.into_metric("ms", Wanted::new(&[]));
         agrees(&format!("{name}, mean"), metric.mean, &case["mean"]);
         agrees(&format!("{name}, std"), metric.std, &case["std"]);
         agrees(&format!("{name}, mean low"), metric.mean_low, &case["mean_interval"][0]);

@@ -84,7 +84,7 @@ fn word([low, high]: [f64; 2], differs: bool) -> Word {
 
 /// The levels of each figure by Holm's steps: the first that is not below its level ends them.
 fn steps(seen: &[InterimEstimate], levels: &[f64]) -> Vec<f64> {
-    let p = |seen: &InterimEstimate| student::chance(seen.mean / seen.error, seen.degrees);
+    let p = |seen: &InterimEstimate| student::two_sided_p(seen.mean / seen.error, seen.degrees);
     let mut order: Vec<(f64, usize)> =
         seen.iter().enumerate().map(|(place, seen)| (p(seen), place)).collect();
     order.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -104,19 +104,21 @@ fn rates(kind: &Kind, rule: Rule, comparisons: u64) -> Rates {
     let figures = kind.figures.len();
     // Where none of them is told yet, one is, and so on.
     let level = |told: usize| match rule {
-        Rule::Ours => stepped(&kind.looks, 0.05, figures, told),
-        Rule::Holm | Rule::HolmDiffers => nominal(&kind.looks, 0.05 / (figures - told) as f64),
-        Rule::OneLevel => simultaneous(&kind.looks, 0.05, figures),
+        Rule::Ours => stepped_alpha(&kind.looks, 0.05, figures, told),
+        Rule::Holm | Rule::HolmDiffers => {
+            nominal_alpha(&kind.looks, 0.05 / (figures - told) as f64)
+        }
+        Rule::OneLevel => simultaneous_alpha(&kind.looks, 0.05, figures),
     };
     let levels: Vec<f64> = (0..figures).map(level).collect();
     let mut limits = BTreeMap::new();
     let mut limit = |alpha: f64, degrees: f64| {
         // Welch's degrees are never the same twice.
         if kind.runs.is_some() {
-            return student::critical(alpha, degrees);
+            return student::t_critical(alpha, degrees);
         }
         let key = (alpha.to_bits(), degrees.to_bits());
-        *limits.entry(key).or_insert_with(|| student::critical(alpha, degrees))
+        *limits.entry(key).or_insert_with(|| student::t_critical(alpha, degrees))
     };
     let mut sum = Rates::default();
     for index in 0..comparisons {
@@ -181,9 +183,9 @@ impl Rates {
 fn draw(kind: &Kind, look: u32, blocks: &mut [Vec<f64>], stream: &mut RandomStream) {
     let needed = kind.runs.map_or(look, |runs| 2 * runs) as usize;
     while blocks[0].len() < needed {
-        let common = stream.normal() * kind.correlation.sqrt();
+        let common = stream.draw_normal() * kind.correlation.sqrt();
         for (values, (truth, sd)) in blocks.iter_mut().zip(&kind.figures) {
-            let own = stream.normal() * (1.0 - kind.correlation).sqrt();
+            let own = stream.draw_normal() * (1.0 - kind.correlation).sqrt();
             // A run has half of the variance of a difference.
             let (truth, sd) = match kind.runs {
                 Some(_) if values.len() % 2 == 0 => (0.0, sd / 2f64.sqrt()),
@@ -200,7 +202,7 @@ fn seen(values: &[f64], is_unpaired: bool) -> InterimEstimate {
         let side = |odd: usize| -> Vec<f64> {
             values.iter().enumerate().filter(|(n, _)| n % 2 == odd).map(|(_, v)| *v).collect()
         };
-        let ([mean, _, error], degrees) = welch(&side(0), &side(1)).unwrap();
+        let ([mean, _, error], degrees) = welch_statistics(&side(0), &side(1)).unwrap();
         return InterimEstimate { mean, error, degrees };
     }
     let found = PairMoments::from_values(values).unwrap();
@@ -294,21 +296,22 @@ fn study_of_saved_runs() {
 #[test]
 #[ignore = "a study of some minutes: 20,000 comparisons a cell"]
 fn study_of_counts() {
-    let (alpha, blocks) = (simultaneous(&[8], 0.05, 6), 8u64);
+    let (alpha, blocks) = (simultaneous_alpha(&[8], 0.05, 6), 8u64);
     for shares in [[0.0, 0.01], [0.02, 0.03], [0.0, 0.0], [0.002, 0.002]] {
         for requests in [20u64, 60, 100, 200, 600] {
             let mut said = [0u32; 3];
             for index in 0..20_000 {
                 let mut stream = RandomStream::new(20_261_118, Domain::Service, index);
-                let mut failed =
-                    |share: f64| (0..requests).filter(|_| stream.unit() < share).count() as u64;
+                let mut failed = |share: f64| {
+                    (0..requests).filter(|_| stream.next_unit() < share).count() as u64
+                };
                 let pairs: Vec<[u64; 2]> = (0..blocks).map(|_| shares.map(&mut failed)).collect();
                 let share = |failed: u64| failed as f64 / requests as f64;
                 let own: Vec<f64> = pairs.iter().map(|[a, b]| share(*b) - share(*a)).collect();
-                let found = paired(&own, alpha).unwrap();
+                let found = test_paired(&own, alpha).unwrap();
                 let events = [0, 1].map(|side: usize| pairs.iter().map(|pair| pair[side]).sum());
                 let counts = Counts { trials: [blocks * requests; 2], events };
-                let [low, high] = counts.interval(alpha).unwrap();
+                let [low, high] = counts.difference_interval(alpha).unwrap();
                 let (low, high) = (low.min(found.low), high.max(found.high));
                 let truth = shares[1] - shares[0];
                 said[0] += u32::from(found.low > -0.01 && found.high < 0.01);

@@ -32,7 +32,7 @@ fn paired_differences() {
             agrees(&format!("{name}, {what}"), actual, case[what].as_f64().unwrap());
         };
         for interval in rows(&case["intervals"]).iter().map(numbers) {
-            let found = paired(&values, interval[0]).unwrap();
+            let found = test_paired(&values, interval[0]).unwrap();
             agrees(&format!("{name}, low"), found.low, interval[1]);
             agrees(&format!("{name}, high"), found.high, interval[2]);
             is("mean", found.mean);
@@ -50,7 +50,7 @@ fn unpaired_groups() {
     for case in rows(&fixture()["unpaired"]) {
         let (a, b) = (numbers(&case["reference"]), numbers(&case["candidate"]));
         for interval in rows(&case["intervals"]).iter().map(numbers) {
-            let found = unpaired(&a, &b, interval[0]).unwrap();
+            let found = test_unpaired(&a, &b, interval[0]).unwrap();
             agrees("low", found.low, interval[1]);
             agrees("high", found.high, interval[2]);
             agrees("mean", found.mean, case["mean"].as_f64().unwrap());
@@ -67,12 +67,12 @@ fn students_t() {
     // smallness is told.
     let near = |degrees: f64| if degrees > 1e5 { 2e-4 } else { 1e-9 };
     for row in rows(&fixture["student"]["chances"]).iter().map(numbers) {
-        let (actual, expected) = (student::chance(row[0], row[1]), row[2]);
+        let (actual, expected) = (student::two_sided_p(row[0], row[1]), row[2]);
         let is_near = (actual / expected - 1.0).abs() < near(row[1]);
         assert!(is_near || expected < 1e-100 && actual < 1e-100, "{row:?}: {actual}");
     }
     for row in rows(&fixture["student"]["critical"]).iter().map(numbers) {
-        let actual = student::critical(row[0], row[1]);
+        let actual = student::t_critical(row[0], row[1]);
         assert!((actual / row[2] - 1.0).abs() < near(row[1]), "{row:?}: {actual}");
     }
 }
@@ -80,7 +80,7 @@ fn students_t() {
 #[test]
 fn levels_of_looks() {
     for row in rows(&fixture()["levels"]) {
-        let actual = looks::level(&numbers(&row[0]), row[1].as_f64().unwrap());
+        let actual = looks::alpha_for_information(&numbers(&row[0]), row[1].as_f64().unwrap());
         // The search halves an interval of less than one thirty times.
         assert!((actual / row[2].as_f64().unwrap() - 1.0).abs() < 1e-7, "{row}: {actual}");
     }
@@ -90,9 +90,9 @@ fn levels_of_looks() {
 fn numbers_of_blocks() {
     let fixture = fixture();
     let blocks = &fixture["blocks"];
-    let nodes = quadrature::gauss(100);
+    let nodes = quadrature::gauss_legendre_nodes(100);
     for row in rows(&blocks["power"]).iter().map(numbers) {
-        let actual = power::power(row[0], row[1], row[2], &nodes);
+        let actual = power::t_test_power(row[0], row[1], row[2], &nodes);
         assert!((actual - row[3]).abs() < 1e-8, "{row:?}: {actual}");
     }
     for row in rows(&blocks["find"]).iter().map(numbers) {

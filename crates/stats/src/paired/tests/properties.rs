@@ -42,7 +42,7 @@ proptest! {
 
     #[test]
     fn signed_ranks_are_those_of_all_patterns(values in any_values(12)) {
-        let (actual, expected) = (wilcoxon::p(&values), by_all_signs(&values));
+        let (actual, expected) = (wilcoxon::p_value(&values), by_all_signs(&values));
         prop_assert_eq!(actual.is_some(), expected.is_some());
         // Powers of two and their sums.
         prop_assert_eq!(actual, expected);
@@ -51,7 +51,7 @@ proptest! {
     #[test]
     fn other_signs_give_the_mirror_image(values in any_values(20), alpha in 0.001f64..0.5) {
         let flipped: Vec<f64> = values.iter().map(|value| -value).collect();
-        let (one, other) = (paired(&values, alpha).unwrap(), paired(&flipped, alpha).unwrap());
+        let (one, other) = (test_paired(&values, alpha).unwrap(), test_paired(&flipped, alpha).unwrap());
         prop_assert_eq!((one.mean, one.low, one.high), (-other.mean, -other.high, -other.low));
         prop_assert_eq!((one.sd, one.p, one.wilcoxon_p), (other.sd, other.p, other.wilcoxon_p));
         prop_assert_eq!(one.hodges_lehmann, -other.hodges_lehmann);
@@ -61,7 +61,7 @@ proptest! {
     fn the_order_of_blocks_does_not_matter(
         (values, mixed) in any_values(20).prop_flat_map(|v| (Just(v.clone()), Just(v).prop_shuffle())),
     ) {
-        let (one, other) = (paired(&values, 0.05).unwrap(), paired(&mixed, 0.05).unwrap());
+        let (one, other) = (test_paired(&values, 0.05).unwrap(), test_paired(&mixed, 0.05).unwrap());
         prop_assert_eq!(one.wilcoxon_p, other.wilcoxon_p);
         prop_assert_eq!(one.hodges_lehmann, other.hodges_lehmann);
         let pairs = [(one.mean, other.mean), (one.low, other.low), (one.p, other.p)];
@@ -72,7 +72,7 @@ proptest! {
     fn an_interval_excludes_zero_where_p_is_below_alpha(
         a in any_values(12), b in any_values(12), alpha in 0.001f64..0.5,
     ) {
-        let (one, two) = (paired(&a, alpha).unwrap(), unpaired(&a, &b, alpha).unwrap());
+        let (one, two) = (test_paired(&a, alpha).unwrap(), test_unpaired(&a, &b, alpha).unwrap());
         for (low, high, p) in [(one.low, one.high, one.p), (two.low, two.high, two.p)] {
             // An end at zero itself is a matter of rounding.
             let excludes = low > 0.0 || high < 0.0;
@@ -83,7 +83,7 @@ proptest! {
 
     #[test]
     fn groups_that_change_places_change_the_sign(a in any_values(9), b in any_values(9)) {
-        let (one, other) = (unpaired(&a, &b, 0.05).unwrap(), unpaired(&b, &a, 0.05).unwrap());
+        let (one, other) = (test_unpaired(&a, &b, 0.05).unwrap(), test_unpaired(&b, &a, 0.05).unwrap());
         prop_assert!(one.mean == -other.mean && is_near(one.low, -other.high));
         prop_assert!(is_near(one.p, other.p) && is_near(one.degrees, other.degrees));
         let (fewer, more) = (a.len().min(b.len()) - 1, a.len() + b.len() - 2);
@@ -98,14 +98,14 @@ proptest! {
     ) {
         for alpha in [alpha, 0.05, f64::MIN_POSITIVE] {
             let half = values.len() / 2;
-            let found = paired(&values, alpha);
+            let found = test_paired(&values, alpha);
             prop_assert!(found.is_none_or(|found| !found.low.is_nan() && !found.p.is_nan()));
-            let _ = unpaired(&values[..half], &values[half..], alpha);
+            let _ = test_unpaired(&values[..half], &values[half..], alpha);
             for blocks in [blocks_to_find(a, b, alpha), blocks_to_narrow(a, b, alpha)] {
                 prop_assert!((2..=10_000).contains(&blocks));
             }
         }
-        let level = nominal(&looks, 0.05);
+        let level = nominal_alpha(&looks, 0.05);
         prop_assert!((0.01..=0.05).contains(&level), "{}", level);
     }
 }

@@ -8,7 +8,9 @@ use super::super::*;
 fn family_errors(looks: &[u32], levels: &[f64], sequences: u64) -> Vec<f64> {
     let limits: Vec<Vec<f64>> = levels
         .iter()
-        .map(|level| looks.iter().map(|n| student::critical(*level, f64::from(*n) - 1.0)).collect())
+        .map(|level| {
+            looks.iter().map(|n| student::t_critical(*level, f64::from(*n) - 1.0)).collect()
+        })
         .collect();
     let mut hits = vec![0u32; levels.len()];
     for index in 0..sequences {
@@ -18,7 +20,7 @@ fn family_errors(looks: &[u32], levels: &[f64], sequences: u64) -> Vec<f64> {
             .iter()
             .map(|look| {
                 while drawn < *look {
-                    let value = stream.normal();
+                    let value = stream.draw_normal();
                     sum += value;
                     squares += value * value;
                     drawn += 1;
@@ -38,7 +40,7 @@ fn family_errors(looks: &[u32], levels: &[f64], sequences: u64) -> Vec<f64> {
 #[test]
 fn looks_are_wrong_together_as_often_as_said() {
     let looks = [6, 8, 12, 16];
-    let errors = family_errors(&looks, &[nominal(&looks, 0.05), 0.05], 20_000);
+    let errors = family_errors(&looks, &[nominal_alpha(&looks, 0.05), 0.05], 20_000);
     // Three standard errors of 20,000.
     assert!((errors[0] - 0.05).abs() < 3.0 * (0.05f64 * 0.95 / 20_000.0).sqrt(), "{errors:?}");
     // Without any correction it would be as often as this.
@@ -63,14 +65,15 @@ fn study() {
     ];
     for looks in designs {
         let blocks: Vec<f64> = looks.iter().map(|blocks| f64::from(*blocks)).collect();
-        let plain = |alpha| looks::level(&blocks, alpha);
-        let levels = [plain(0.05), plain(0.01), nominal(looks, 0.05), nominal(looks, 0.01)];
+        let plain = |alpha| looks::alpha_for_information(&blocks, alpha);
+        let levels =
+            [plain(0.05), plain(0.01), nominal_alpha(looks, 0.05), nominal_alpha(looks, 0.01)];
         println!("{looks:?}; {:.4?}", family_errors(looks, &levels, sequences));
     }
     println!("tests; all of them together at most, by 5 % divided after and before the looks");
     let looks = [6, 8, 12, 16];
     for tests in [1.0, 2.0, 5.0, 7.0] {
-        let levels = [nominal(&looks, 0.05) / tests, nominal(&looks, 0.05 / tests)];
+        let levels = [nominal_alpha(&looks, 0.05) / tests, nominal_alpha(&looks, 0.05 / tests)];
         let errors = family_errors(&looks, &levels, 4 * sequences);
         println!("{tests}; {:.4}; {:.4}", errors[0] * tests, errors[1] * tests);
     }

@@ -17,7 +17,7 @@ fn queue_of(looks: &[(f64, f64)], users: Option<u32>) -> (QueueSummary, Option<S
     }
     let facts = RunFacts { system: sources(1), ..facts(RunState::Complete) };
     let samples = frames(scrapes.collect());
-    let summary = analyse(&plan, facts, || records.iter().cloned(), &samples, []);
+    let summary = analyze_run(&plan, facts, || records.iter().cloned(), &samples, []);
     let held_up = caveat(&summary, "queue_at_limit");
     (summary.server.unwrap().queue.unwrap(), held_up)
 }
@@ -59,7 +59,7 @@ fn totals_of_several_servers_are_left_out() {
             }
             scrape
         });
-        analysed((0, 10), &records, &frames(scrapes.collect()), sources(1))
+        analyzed((0, 10), &records, &frames(scrapes.collect()), sources(1))
     };
     let summary = told(5, 1);
     let server = summary.server.as_ref().unwrap();
@@ -91,7 +91,7 @@ fn the_fullest_engine_counts() {
             [look(at, 0, &[(KvUsage, 0.3), (KvUsageMax, fullest)]), look(at, 1, &[(KvUsage, 0.6)])]
         });
         let records: Vec<_> = (0..90).map(|i| record(i, 100.0 * i as f64, &[10.0])).collect();
-        analysed((0, 10), &records, &frames(scrapes.collect()), sources(2))
+        analyzed((0, 10), &records, &frames(scrapes.collect()), sources(2))
     };
     let summary = told(3);
     let server = summary.server.as_ref().unwrap();
@@ -120,7 +120,7 @@ fn time_outside_the_server_is_of_our_requests() {
             tokens(10_300.0, generated),
         ];
         scrapes[2].outcome.as_mut().unwrap().resets = resets;
-        analysed((0, 10), &records, &frames(scrapes), sources(1))
+        analyzed((0, 10), &records, &frames(scrapes), sources(1))
     };
     let summary = told(600.0, 0);
     let found = summary.caveats.iter().find(|one| one.code.name() == "gateway_time").unwrap();

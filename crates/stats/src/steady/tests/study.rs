@@ -9,7 +9,7 @@ use goodput_sim::{Output, Profile, SimEngine, SimJob};
 use goodput_testkit::{RecordBuilder, failure};
 
 use crate::series::{Series, SeriesTally};
-use crate::steady::{SteadyAnswer, judge};
+use crate::steady::{SteadyAnswer, judge_steadiness};
 
 /// A Poisson stream of requests to a server with slots. A request takes 200 ms to its first token
 /// and then a token each 190 ms; answers have 20 tokens on average, exponentially distributed, so
@@ -58,7 +58,7 @@ impl Scene {
 
     pub(crate) fn series(&self) -> Series {
         let from = Nanos::from_secs_f64(self.warm_s);
-        self.tally().over(from, from + Nanos::from_secs_f64(self.seconds))
+        self.tally().series_between(from, from + Nanos::from_secs_f64(self.seconds))
     }
 
     pub(crate) fn tally(&self) -> SeriesTally {
@@ -89,13 +89,13 @@ impl Scene {
         let mut arrived: Vec<(Nanos, bool)> = Vec::new();
         let (mut at, end) = (0.0, self.warm_s + self.seconds);
         loop {
-            at += random.exponential() / self.rate();
+            at += random.draw_exponential() / self.rate();
             if at >= end {
                 break;
             }
             let now = Nanos::from_secs_f64(at);
             engine.advance(now, &mut outputs);
-            let tokens = (random.exponential() * 20.0).ceil() as u32;
+            let tokens = (random.draw_exponential() * 20.0).ceil() as u32;
             let id = arrived.len() as u64;
             let job = SimJob { id, prompt: Arc::from([]), output_tokens: tokens, answer_seed: 0 };
             arrived.push((now, engine.submit(now, job).is_err()));
@@ -155,11 +155,11 @@ impl Rates {
                 tally.add(record);
             }
             let from = Nanos::from_secs_f64(scene.warm_s);
-            let series = tally.over(from, from + Nanos::from_secs_f64(scene.seconds));
-            let steadiness = judge(&series);
+            let series = tally.series_between(from, from + Nanos::from_secs_f64(scene.seconds));
+            let steadiness = judge_steadiness(&series);
             rates.cuts.push(steadiness.cut.cut_s);
             rates.asked.push(steadiness.cut.asked_s);
-            let saturation = crate::saturation::judge(&series).unwrap();
+            let saturation = crate::saturation::judge_saturation(&series).unwrap();
             let measured = records.iter().filter(|record| record.scheduled >= from);
             let mut waits: Vec<f64> = measured
                 .filter_map(|record| {
@@ -174,7 +174,7 @@ impl Rates {
                 ("cut", steadiness.cut.cut_s > 0.0),
                 ("over_saturated", saturation.over_saturated),
                 ("queue", saturation.queue_limited),
-                ("bimodal", crate::modes::two_modes(&waits).is_some()),
+                ("bimodal", crate::modes::find_two_modes(&waits).is_some()),
             ];
             for (name, is) in facts {
                 *rates.states.entry(name).or_default() +=

@@ -56,7 +56,7 @@ pub(super) enum TestVerdict {
 
 /// How far below the share needed another one must lie to be told from it: 2 % at 0.99, 5 % at 0.95
 /// and below, in proportion between.
-fn margin(needed: f64) -> f64 {
+fn decision_margin(needed: f64) -> f64 {
     let above = (needed - 0.95) / 0.04;
     let margin = if needed > 0.99 { 2.0 * (1.0 - needed) } else { 0.05 - 0.03 * above.max(0.0) };
     margin.min(needed / 2.0)
@@ -80,10 +80,10 @@ impl ShareSeries<'_> {
         if !(needed > 0.0 && needed < 1.0) {
             return None;
         }
-        let (p0, p1) = (needed, needed - margin(needed));
+        let (p0, p1) = (needed, needed - decision_margin(needed));
         let (good, bad) = ((p1 / p0).ln(), ((1.0 - p1) / (1.0 - p0)).ln());
         let likelihood = |kept: u64, missed: u64| kept as f64 * good + missed as f64 * bad;
-        let sums = self.misses();
+        let sums = self.cumulative_misses();
         let split = |n: usize| {
             let missed = sums.get(n).copied().unwrap_or_default();
             ((n as u64).saturating_sub(missed), missed)
@@ -97,13 +97,16 @@ impl ShareSeries<'_> {
         let told = self.prefixes.iter().filter(|prefix| prefix.n >= FEWEST);
         let highest = told.max_by(|a, b| at_best(a).total_cmp(&at_best(b)));
         let is_missed = highest.filter(|prefix| at_best(prefix) >= reject);
-        if is_missed.is_some_and(|prefix| at_best(prefix) * self.worth(prefix.n) >= reject) {
+        if is_missed
+            .is_some_and(|prefix| at_best(prefix) * self.independent_worth(prefix.n) >= reject)
+        {
             return Some(TestVerdict::Missed);
         }
         let (kept, missed) = split(self.ended.len());
         // Also a clump that has not been met yet: as long as an answer takes, so as many as these.
         let at_worst = likelihood(kept, missed.saturating_add(self.under_way));
-        let is_kept = at_worst <= accept && at_worst * self.worth(self.ended.len()) <= accept;
+        let is_kept =
+            at_worst <= accept && at_worst * self.independent_worth(self.ended.len()) <= accept;
         is_kept.then_some(TestVerdict::Kept)
     }
 
@@ -112,7 +115,7 @@ impl ShareSeries<'_> {
     }
 
     /// Of the first none, one, two …
-    fn misses(&self) -> Vec<u64> {
+    fn cumulative_misses(&self) -> Vec<u64> {
         let mut sum = 0;
         let sums = self.ended.iter().map(|ended| {
             sum += u64::from(!self.is_kept(ended));
@@ -124,7 +127,7 @@ impl ShareSeries<'_> {
     /// How much of what independent requests would say the first `n` say, between 0 and 1: by the
     /// spread of their misses over batches of time, and by that of their waits, which are alike
     /// before any of them is missed.
-    fn worth(&self, n: usize) -> f64 {
+    fn independent_worth(&self, n: usize) -> f64 {
         let ended = self.ended.get(..n).unwrap_or(self.ended);
         let (Some(first), Some(last)) = (ended.first(), ended.last()) else { return 0.0 };
         let window = Window { start: first.due, end: last.due + Nanos(1), kind: WindowKind::Time };
@@ -132,7 +135,7 @@ impl ShareSeries<'_> {
         let mut waits = [(0u64, 0.0f64); BATCHES as usize];
         let mut all = Moments::default();
         for one in ended {
-            let batch = usize::from(window.batch(one.due));
+            let batch = usize::from(window.batch_of(one.due));
             let (Some(share), Some(wait)) = (shares.get_mut(batch), waits.get_mut(batch)) else {
                 continue;
             };
@@ -143,7 +146,7 @@ impl ShareSeries<'_> {
             }
         }
         let Some(effective) = Effective::from_batches(shares.into_iter()) else { return 0.0 };
-        let by_share = effective.deflated() / ended.len() as f64;
+        let by_share = effective.independent_worth() / ended.len() as f64;
         let by_wait = match (Ratio::from_batches(waits.into_iter()), all.variance_of_mean()) {
             (Some(mean), Some(independent)) if mean.variance > 0.0 => independent / mean.variance,
             _ => 1.0,

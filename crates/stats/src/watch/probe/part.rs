@@ -46,8 +46,8 @@ impl Part {
             duration: load.duration.map(Nanos::from),
             requests: load.num_requests,
             rate,
-            is_open: rate.is_some() && load.mode.cap().is_none(),
-            is_capped: load.mode.cap().is_some(),
+            is_open: rate.is_some() && load.mode.most_in_flight().is_none(),
+            is_capped: load.mode.most_in_flight().is_some(),
             before: 0,
             warm: 0,
             marks: Vec::new(),
@@ -75,7 +75,7 @@ impl Part {
     }
 
     /// When it began.
-    pub(super) fn begin(&self) -> Option<Nanos> {
+    pub(super) fn began_at(&self) -> Option<Nanos> {
         let first = self.marks.first()?.at;
         Some(match self.warmup {
             LoadExtent::Auto | LoadExtent::Requests(0) => Nanos::ZERO,
@@ -85,23 +85,23 @@ impl Part {
     }
 
     /// Whether it has begun and is not over.
-    pub(super) fn is_under_way(&self, at: Nanos) -> bool {
-        let end = self.begin().zip(self.duration).map(|(begin, duration)| begin + duration);
+    pub(super) fn is_running(&self, at: Nanos) -> bool {
+        let end = self.began_at().zip(self.duration).map(|(begin, duration)| begin + duration);
         !self.marks.is_empty() && end.is_none_or(|end| at < end)
     }
 
     /// Requests of it that have been let go, at most.
-    pub(super) fn arrived(&self) -> u64 {
+    pub(super) fn released_requests(&self) -> u64 {
         self.marks.last().map_or(0, |last| last.started.saturating_sub(self.before))
     }
 
     /// Requests that it will have had, at most; none if it cannot be known.
-    pub(super) fn most(&self, at: Nanos) -> Option<f64> {
+    pub(super) fn most_requests(&self, at: Nanos) -> Option<f64> {
         let by_count = self.requests.map(|requests| requests as f64);
         let by_time = self.duration.and_then(|duration| {
-            let begin = self.begin()?;
+            let begin = self.began_at()?;
             let left_s = (begin + duration - at).as_secs();
-            let arrived = self.arrived() as f64;
+            let arrived = self.released_requests() as f64;
             let so_far = arrived / (at - begin).as_secs().max(1.0);
             let more = self.rate.unwrap_or(0.0).max(so_far) * left_s;
             Some(arrived + more + BEYOND * more.sqrt())
@@ -110,7 +110,7 @@ impl Part {
     }
 
     /// The first instant of it and the last one up to another.
-    pub(super) fn span(&self, until: Nanos) -> Option<(ReleaseMark, ReleaseMark)> {
+    pub(super) fn release_span(&self, until: Nanos) -> Option<(ReleaseMark, ReleaseMark)> {
         let past = self.marks.partition_point(|mark| mark.at <= until);
         Some((*self.marks.first()?, *self.marks.get(past.checked_sub(1)?)?))
     }

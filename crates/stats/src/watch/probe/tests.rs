@@ -50,7 +50,7 @@ pub(super) fn play(plan: &Plan, mut records: Vec<RequestRecord>) -> Played {
         waits = (0.0, 0);
         let (in_flight, started) = ((started - done) as f64, started as f64);
         probe.tick(at, Tick { at_s: second as f64, in_flight, started, ttft_ms });
-        if let Some(ended) = probe.look(at) {
+        if let Some(ended) = probe.end_reason(at) {
             let verdict = probe.verdict(at);
             return Played { ended: Some(ended), at_s: second as f64, verdict };
         }

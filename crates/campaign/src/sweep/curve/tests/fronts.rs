@@ -1,6 +1,6 @@
 //! Fronts by tails, where TTFT bends, and the knee of closed loops.
 
-use super::super::{FrontLatency, curve};
+use super::super::{FrontLatency, fit_curve};
 use super::{bounded, open, with};
 use crate::sweep::{Level, PointSummary};
 
@@ -18,7 +18,7 @@ fn tails(rate: f64, ttft: f64, tpot: f64) -> PointSummary {
 fn fronts_by_the_tail_of_each_latency() {
     // The second has the longest TTFT tail of all, the third the longest TPOT tail.
     let points = [tails(10.0, 50.0, 20.0), tails(20.0, 400.0, 30.0), tails(30.0, 90.0, 80.0)];
-    let found = curve(&points);
+    let found = fit_curve(&points);
     assert_eq!(found.fronts[&FrontLatency::TtftP99], [0, 2]);
     assert_eq!(found.fronts[&FrontLatency::TpotP99], [0, 1, 2]);
     // The medians are alike: the most throughput beats all others.
@@ -36,7 +36,7 @@ fn overloaded_points_are_on_no_front() {
         (figures.output_tps, figures.in_flight) = (Some(3900.0), Some(30.0));
     });
     let points = [tails(10.0, 50.0, 20.0), tails(30.0, 90.0, 80.0), short];
-    let found = curve(&points);
+    let found = fit_curve(&points);
     assert_eq!(found.knee.unwrap().level, 30.0);
     for (latency, front) in &found.fronts {
         assert!(!front.contains(&2), "{latency:?}");
@@ -52,7 +52,7 @@ fn ttft_bends_where_it_leaves_its_flat_part() {
             })
         };
         let points: Vec<PointSummary> = (1..).zip(ttfts).map(point).collect();
-        curve(&points).ttft_bend
+        fit_curve(&points).ttft_bend
     };
     assert_eq!(bend(&[20.0, 21.0, 22.0, 23.0, 24.0, 300.0, 900.0]), Some(50.0));
     assert_eq!(bend(&[20.0, 40.0, 60.0, 80.0, 100.0, 120.0]), None, "a line has no bend");
@@ -72,7 +72,7 @@ fn closed_loops_have_a_knee_where_more_users_give_little_more() {
             })
         };
         let points: Vec<PointSummary> = (0..).zip(rates).map(point).collect();
-        curve(&points).users_knee
+        fit_curve(&points).users_knee
     };
     // 95 of 100 with 8 users; 94 with 4 is too little.
     assert_eq!(knee(&[30.0, 60.0, 94.0, 95.0, 100.0]), Some(8.0));

@@ -143,7 +143,7 @@ pub(crate) fn full() -> Comparison {
         ..CompareFacts::default()
     };
     let rest = ComparisonContext { proof: Some(proof()), floor: Some(floor()), insists: false };
-    Comparison::paired(facts, design, sides, runs, rest)
+    Comparison::from_paired_runs(facts, design, sides, runs, rest)
 }
 
 /// The first two of them, with gates.
@@ -161,7 +161,7 @@ pub(crate) fn gated() -> Comparison {
     };
     let runs = full.runs.into_iter().filter(|run| run.ask.side < 2).collect();
     let rest = ComparisonContext { proof: full.proof, floor: full.floor, insists: false };
-    Comparison::paired(full.comparison, design, full.sides[..2].to_vec(), runs, rest)
+    Comparison::from_paired_runs(full.comparison, design, full.sides[..2].to_vec(), runs, rest)
 }
 
 fn proof() -> Proof {

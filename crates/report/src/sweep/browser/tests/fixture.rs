@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_campaign::curve::curve;
+use goodput_campaign::curve::fit_curve;
 use goodput_campaign::sweep::{
     Axis, Bounded, ColdStart, Configuration, Figures, Goodput, GoodputState, Level, Miss, Point,
     PointAsk, PointStanding, PointSummary, Purpose, Sustained, SweepFacts, SweepPlan, SweepState,
@@ -329,7 +329,7 @@ pub(crate) fn sweep() -> Result<Sweep, serde_json::Error> {
             standing: PointStanding::Met,
             drift: Vec::new(),
         }),
-        curve: curve(&points),
+        curve: fit_curve(&points),
         points,
     };
     Ok(Sweep { summary, points: views, circumstances: circumstances(), audit: audit() })
@@ -438,7 +438,8 @@ pub(crate) fn configuration(value: &str, speed: f64) -> Result<Configuration, se
     let faster = |rate: Option<f64>| rate.map(|rate| rate * speed);
     for PointSummary { point, .. } in &mut sweep.points {
         let figures = &mut point.figures;
-        point.ask.level = Level::on(point.ask.level.axis(), point.ask.level.value() * speed);
+        point.ask.level =
+            Level::from_value(point.ask.level.axis(), point.ask.level.value() * speed);
         for rate in [&mut figures.requests_per_s, &mut figures.output_tps, &mut figures.offered_rps]
         {
             *rate = faster(*rate);
@@ -449,7 +450,7 @@ pub(crate) fn configuration(value: &str, speed: f64) -> Result<Configuration, se
             high: faster(good.high),
         });
     }
-    sweep.curve = curve(&sweep.points);
+    sweep.curve = fit_curve(&sweep.points);
     Ok(Configuration {
         values: BTreeMap::from([("batch".to_owned(), value.to_owned())]),
         folder: format!("configurations/{value}"),

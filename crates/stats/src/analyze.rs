@@ -1,4 +1,4 @@
-//! [`analyse`]: two passes over the records. The first finds the window, the second fills it.
+//! [`analyze_run`]: two passes over the records. The first finds the window, the second fills it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::course::Course;
 use crate::cuts::Cuts;
 use crate::flow::{Balance, Flow, gap_cv, input_tokens, rate_of};
 use crate::gpu::{self, WindowTokens};
-use crate::kolmogorov::exponential_gaps;
+use crate::kolmogorov::test_exponential_gaps;
 use crate::metrics::{KeyFigures, Metrics};
 use crate::request::Latencies;
 use crate::sample::{Sample, Wanted};
@@ -21,7 +21,7 @@ use crate::series::SeriesTally;
 use crate::server::ServerTally;
 use crate::share;
 use crate::slo::{RunFigures, SloTally};
-use crate::streamed::{came_whole, undecide};
+use crate::streamed::{arrived_in_one_piece, mark_undecided};
 use crate::summary::{
     ClientSummary, ErrorDetail, LittlesLaw, LoadSummary, Metric, Requests, RunFacts, SloSummary,
     Spread, Summary, Tokens,
@@ -33,19 +33,19 @@ use crate::workload::{Differences, Judgements, WorkloadFigures, WorkloadTally};
 
 /// The numbers of a run, from its records, from what was observed during the run, and from what was
 /// found out about its answers. `records` is called twice and must give the same records each time.
-pub fn analyse<I: Iterator<Item = RequestRecord>>(
+pub fn analyze_run<I: Iterator<Item = RequestRecord>>(
     plan: &Plan,
     run: RunFacts,
     records: impl Fn() -> I,
     samples: &[HealthSample],
     judgements: impl IntoIterator<Item = AnswerJudgement>,
 ) -> Summary {
-    analyse_found(plan, || run, records, samples, judgements)
+    analyze_with_facts(plan, || run, records, samples, judgements)
 }
 
 /// The same where some of what is known of the run, such as whether its log is whole, is known only
 /// once the records have been read: `run` is called after that.
-pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
+pub fn analyze_with_facts<I: Iterator<Item = RequestRecord>>(
     plan: &Plan,
     run: impl FnOnce() -> RunFacts,
     records: impl Fn() -> I,
@@ -61,8 +61,8 @@ pub fn analyse_found<I: Iterator<Item = RequestRecord>>(
         series.add(&record);
     }
     let run = run();
-    let own = share::own_plan(plan, &run);
-    let course = Course::new(&series, &own.load, extremes.window(&own.load, &run));
+    let own = share::shard_plan(plan, &run);
+    let course = Course::new(&series, &own.load, extremes.find_window(&own.load, &run));
     let window = course.window;
     let whole = Window {
         start: extremes.first.unwrap_or_default(),
@@ -179,7 +179,7 @@ impl SecondPass {
         self.server.add(record, &self.cuts);
         let latencies = Latencies::new(record, self.stream, &self.cuts);
         for ((_, metric), sample) in WHOLE.into_iter().zip(&mut self.whole_latency) {
-            sample.take(None, latencies.get(metric));
+            sample.push_value(None, latencies.get(metric));
         }
         // A request that a cap holds back is not yet on its way.
         self.residence += self.window.overlap(record.exchange.stamps.dispatched, record.end());
@@ -200,7 +200,7 @@ impl SecondPass {
         }
         self.until.add(record, &self.cuts);
         self.client.add(record);
-        if self.cuts.touches(record) {
+        if self.cuts.affects(record) {
             self.touched += 1;
         } else {
             self.waterfalls.add(record);
@@ -228,7 +228,7 @@ impl SecondPass {
         requests.connects += u64::from(exchange.stamps.connect.is_some());
         let Some(failure) = &exchange.failure else {
             requests.ok += 1;
-            requests.whole += u64::from(self.stream && came_whole(exchange));
+            requests.whole += u64::from(self.stream && arrived_in_one_piece(exchange));
             let reason = exchange.finish.clone().unwrap_or_default();
             *requests.finish_reasons.entry(reason).or_default() += 1;
             return;
@@ -272,13 +272,13 @@ impl SecondPass {
             exchange.chunks.iter().filter(|chunk| chunk.coalesced).count() as u64;
     }
 
-    fn tidy(&mut self) {
+    fn drop_empty(&mut self) {
         // In order of weight, then of name: the same page whatever came first.
         self.requests.error_details.sort_by_key(|detail| {
             (std::cmp::Reverse(detail.count), detail.class.clone(), detail.stage.clone())
         });
-        self.tokens.input_source = source(&self.input_sources);
-        self.tokens.output_source = source(&self.output_sources);
+        self.tokens.input_source = token_source(&self.input_sources);
+        self.tokens.output_source = token_source(&self.output_sources);
     }
 
     fn finish(
@@ -288,22 +288,22 @@ impl SecondPass {
         samples: &[HealthSample],
         mut course: Course,
     ) -> Summary {
-        self.tidy();
-        course.forget_unless(self.requests.ok > 0);
-        let load = self.load(plan, &run);
-        let client = self.client(samples, &load);
+        self.drop_empty();
+        course.clear_unless(self.requests.ok > 0);
+        let load = self.load_summary(plan, &run);
+        let client = self.client_summary(samples, &load);
         let key = self.metrics.key_figures(load.offered_rps);
-        course.doubt_if_short(key.e2e_p99_ms);
-        let throughput = self.in_window.rates(self.window);
-        let (metrics, slo) = self.against_slo(plan, &run, &load, &key);
+        course.clear_steadiness_if_short(key.e2e_p99_ms);
+        let throughput = self.in_window.rates_in_window(self.window);
+        let (metrics, slo) = self.judge_slo(plan, &run, &load, &key);
         let figures = self.workload.finish(plan, &run);
         let counted = self.caveats.finish();
         let (until, known) = std::mem::take(&mut self.until).finish(self.window.seconds()).unzip();
         let tokens = WindowTokens::new(&throughput, slo.as_ref(), self.window);
         let mut server = std::mem::take(&mut self.server).finish(samples, &run.system);
-        let mut gpu = gpu::summary(samples, self.window, tokens, &run.system);
-        share::forget_totals(&run, server.as_mut(), gpu.as_mut());
-        let mut caveats = caveats::find(&Evidence {
+        let mut gpu = gpu::gpu_summary(samples, self.window, tokens, &run.system);
+        share::clear_server_totals(&run, server.as_mut(), gpu.as_mut());
+        let mut caveats = caveats::find_caveats(&Evidence {
             plan,
             run: &run,
             load: &load,
@@ -322,7 +322,7 @@ impl SecondPass {
             server: server.as_ref(),
             gpu: gpu.as_ref(),
         });
-        caveats.extend(known.and_then(|known| until::caveat(&known, &run)));
+        caveats.extend(known.and_then(|known| until::until_caveat(&known, &run)));
         caveats.sort_by_key(|caveat| std::cmp::Reverse(caveat.severity));
         let WorkloadFigures { lengths, breakdown, cache, replay, structured, recount, sessions } =
             figures;
@@ -333,9 +333,9 @@ impl SecondPass {
             run,
             load,
             throughput,
-            whole_run: self.in_whole.rates(self.whole),
-            whole_run_latency_ms: whole(self.whole_latency),
-            window: self.window.summary(course.cut),
+            whole_run: self.in_whole.rates_in_window(self.whole),
+            whole_run_latency_ms: whole_run_spreads(self.whole_latency),
+            window: self.window.to_summary(course.cut),
             steadiness: course.steadiness,
             saturation: course.saturation,
             requests: self.requests,
@@ -358,23 +358,23 @@ impl SecondPass {
     }
 
     /// The distributions, and what was promised of them.
-    fn against_slo(
+    fn judge_slo(
         &mut self,
         plan: &Plan,
         run: &RunFacts,
         load: &LoadSummary,
         key: &KeyFigures,
     ) -> (BTreeMap<String, Metric>, Option<SloSummary>) {
-        let percentiles = percentiles(plan);
+        let percentiles = all_percentiles(plan);
         let early_stopping = plan.measure.early_stopping;
         let wanted = Wanted { early_stopping, ..Wanted::new(&percentiles) };
-        let memories = self.metrics.memories();
+        let memories = self.metrics.memory_by_metric();
         let metrics = std::mem::take(&mut self.metrics).finish(wanted, key);
         let figures = RunFigures {
             metrics: &metrics,
             failed_share: self.requests.failed_share(run),
-            throughput: self.in_window.rates(self.window),
-            throughput_ends: self.in_window.ends(self.window),
+            throughput: self.in_window.rates_in_window(self.window),
+            throughput_ends: self.in_window.rate_intervals(self.window),
             memories: &memories,
             scheduled_rps: load.scheduled_rps,
             max_gap_p99_ms: key.max_gap_p99_ms,
@@ -382,12 +382,12 @@ impl SecondPass {
         let mut slo = self.slo.take().map(|slo| slo.finish(&figures));
         let asked = plan.measure.slo.as_ref().filter(|_| self.requests.is_partly_whole());
         if let Some((slo, asked)) = slo.as_mut().zip(asked) {
-            undecide(slo, asked);
+            mark_undecided(slo, asked);
         }
         (metrics, slo)
     }
 
-    fn client(&mut self, samples: &[HealthSample], load: &LoadSummary) -> ClientSummary {
+    fn client_summary(&mut self, samples: &[HealthSample], load: &LoadSummary) -> ClientSummary {
         let last = self.whole.end;
         let mut client = std::mem::take(&mut self.client).finish(
             samples,
@@ -400,12 +400,12 @@ impl SecondPass {
         client.tcp.reused = (self.sent.len() as u64).saturating_sub(self.requests.connects);
         let seconds = self.window.seconds();
         client.events_per_s = (seconds > 0.0).then(|| self.events_in_window as f64 / seconds);
-        client.littles_law = self.littles_law(load);
+        client.littles_law = self.check_littles_law(load);
         client
     }
 
     /// L = λR within what requests at the ends of the window can explain.
-    fn littles_law(&self, load: &LoadSummary) -> Option<LittlesLaw> {
+    fn check_littles_law(&self, load: &LoadSummary) -> Option<LittlesLaw> {
         let (in_flight, arrivals_per_s) = (load.in_flight_mean?, load.scheduled_rps?);
         let residence_s = self.time_under_way.mean()?;
         let straddling = self.balance.in_flight_start + self.balance.in_flight_end;
@@ -419,11 +419,11 @@ impl SecondPass {
         })
     }
 
-    fn load(&mut self, plan: &Plan, run: &RunFacts) -> LoadSummary {
+    fn load_summary(&mut self, plan: &Plan, run: &RunFacts) -> LoadSummary {
         self.scheduled.sort_unstable();
         self.sent.sort_unstable();
-        let shard = share::shard(run);
-        let mode = &shard.of_load(&plan.load).mode;
+        let shard = share::shard_of_run(run);
+        let mode = &shard.shard_load(&plan.load).mode;
         let (arrivals, shape, concurrency) = match mode {
             Mode::Open { arrivals, .. } => (Some(arrivals.to_string()), None, None),
             Mode::Shaped { arrivals, shape, .. } => {
@@ -432,7 +432,8 @@ impl SecondPass {
             Mode::Replay { .. } => (None, None, None),
             Mode::Closed { concurrency, .. } => (None, None, Some(*concurrency)),
         };
-        let offered_rps = self.offered(mode).map(|rate| share::of_rate(mode, shard, rate));
+        let offered_rps =
+            self.offered_rate(mode).map(|rate| share::shard_of_rate(mode, shard, rate));
         // What arrives by schedule is the session, not each of its requests.
         let sessions = &mut self.workload.sessions;
         sessions.due.sort_unstable();
@@ -454,26 +455,26 @@ impl SecondPass {
             delivered_share: (!self.scheduled.is_empty())
                 .then(|| self.sent.len() as f64 / self.scheduled.len() as f64),
             gap_cv: gap_cv(&self.sent),
-            due_gaps: poisson.and_then(|rate| exponential_gaps(due, rate)),
-            sent_gaps: poisson.and_then(|rate| exponential_gaps(sent, rate)),
+            due_gaps: poisson.and_then(|rate| test_exponential_gaps(due, rate)),
+            sent_gaps: poisson.and_then(|rate| test_exponential_gaps(sent, rate)),
             concurrency,
-            idle_s: idle_s(mode),
-            max_concurrency: mode.cap(),
+            idle_s: idle_before_request_s(mode),
+            max_concurrency: mode.most_in_flight(),
             delayed: self.delayed,
-            slip_ms: std::mem::take(&mut self.slip).quick(),
+            slip_ms: std::mem::take(&mut self.slip).into_quick(),
             in_flight_mean: (seconds > 0.0).then(|| self.residence.as_secs() / seconds),
             in_flight_end: self.balance.in_flight_end,
         }
     }
 
     /// The rate asked for: arrivals per second, on average over the window where it changes.
-    fn offered(&self, mode: &Mode) -> Option<f64> {
+    fn offered_rate(&self, mode: &Mode) -> Option<f64> {
         let Window { start, end, .. } = self.window;
         let seconds = self.window.seconds();
         match mode {
             Mode::Open { rate: Rate::PerSecond(rate), .. } => Some(*rate),
             Mode::Shaped { shape, .. } if !self.window.is_makespan() && seconds > 0.0 => {
-                Some(shape.expected(start, end) / seconds)
+                Some(shape.expected_arrivals(start, end) / seconds)
             }
             Mode::Replay { .. } => rate_of(&self.scheduled, self.window),
             _ => None,
@@ -481,13 +482,13 @@ impl SecondPass {
     }
 }
 
-fn whole(latency: [Sample; 3]) -> BTreeMap<String, Spread> {
+fn whole_run_spreads(latency: [Sample; 3]) -> BTreeMap<String, Spread> {
     let named = WHOLE.into_iter().zip(latency);
-    named.map(|((name, _), sample)| (name.to_owned(), sample.spread())).collect()
+    named.map(|((name, _), sample)| (name.to_owned(), sample.into_spread())).collect()
 }
 
 /// How long the server stands idle before each request of a cold start test.
-fn idle_s(mode: &Mode) -> Option<f64> {
+fn idle_before_request_s(mode: &Mode) -> Option<f64> {
     match mode {
         Mode::Closed { think_time, pause_first: true, .. } => Some(think_time.as_secs_f64()),
         _ => None,
@@ -507,13 +508,13 @@ fn poisson_rate(plan: &Plan) -> Option<f64> {
 }
 
 /// The percentiles asked for, also by the SLO; a plan file may hold anything.
-fn percentiles(plan: &Plan) -> Vec<f64> {
+fn all_percentiles(plan: &Plan) -> Vec<f64> {
     let is_one = |percent: &f64| *percent > 0.0 && *percent < 100.0;
     let promised = plan.measure.slo.iter().flat_map(Slo::percentiles);
     plan.measure.percentiles.iter().copied().chain(promised).filter(is_one).collect()
 }
 
-fn source(sources: &BTreeMap<&'static str, u64>) -> String {
+fn token_source(sources: &BTreeMap<&'static str, u64>) -> String {
     match sources.len() {
         0 => "none".to_owned(),
         1 => sources.keys().next().copied().unwrap_or_default().to_owned(),
