@@ -232,14 +232,15 @@ impl EndedProcess {
     }
 }
 
-/// Every file below `folder` that holds the key.
+/// Every file below `folder` that holds the key. Links are not followed: some lead out of it.
 pub(crate) fn files_with_key(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.is_dir() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
             found.extend(files_with_key(&path));
-        } else if path.is_file() {
+        } else if kind.is_file() {
             let bytes = fs::read(&path).unwrap_or_default();
             if bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()) {
                 found.push(path);

@@ -53,7 +53,7 @@ pub(crate) fn resolve_plan(args: &RunArgs) -> Result<Plan, Failed> {
     Ok(plan)
 }
 
-/// The plan that the flags of a run describe, as [`unchecked`] has it.
+/// The plan that the flags of a run describe, unchecked; a tiling ends with a whole rotation.
 fn of_whole_rotations(args: &RunArgs) -> Result<Plan, Failed> {
     let mut plan = unchecked_plan(&args.into())?;
     load::end_with_a_rotation(&args.load, &plan.workload, &mut plan.load);
