@@ -9,7 +9,7 @@
 //! the wire. All that a peer may send is bounded. The protocol is written down in
 //! docs/design/019-fleet.md.
 //!
-//! [`SlurmJob`], [`KubernetesJob`] and [`RayJob`] start such ranks; [`detect`] says which one this
+//! [`SlurmJob`], [`KubernetesJob`] and [`RayJob`] start such ranks; [`detect_rank`] says which one this
 //! process is.
 
 mod burst;

@@ -3,7 +3,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`run`] | one run: [`prepare`](run::prepare), [`Prepared::run`](run::Prepared::run), and what runs share ([`Lab`]) |
+//! | [`run`] | one run: [`prepare_run`](run::prepare_run), [`Prepared::run`](run::Prepared::run), and what runs share ([`Lab`]) |
 //! | [`campaign`] | many runs, each decided by those before it |
 //! | [`series`] | the same plan several times |
 //! | [`sweep`] | points at rising load, for one configuration or several |

@@ -1,7 +1,7 @@
 //! A streaming server whose every write is known: what a client's stamps are checked against.
 //!
 //! It answers each POST with a chat stream of `max_tokens` tokens at fixed delays. The text of each
-//! token is the instant of its own write ([`instants`] reads them back), so a client on the same
+//! token is the instant of its own write ([`instants_in`] reads them back), so a client on the same
 //! machine can compare its stamps token by token; and the server keeps a [`Report`] of what
 //! really happened. It is one thread on raw epoll, shares no code with the client, and does
 //! nothing while no answer is in flight.
